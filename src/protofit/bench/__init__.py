@@ -1,0 +1,1 @@
+"""The experiment: one harness that runs every method on the same subsets and keeps records."""

@@ -1,0 +1,152 @@
+"""`protofit predict`: the rows of a table with their predictions."""
+
+from __future__ import annotations
+
+import csv
+import io
+import warnings
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from protofit.cli.options import AsJson, Data, Device, Format, Model
+from protofit.errors import InputError, ProtoFitWarning
+
+if TYPE_CHECKING:
+    from protofit.data.table import Table
+    from protofit.model.bundle import Bundle
+
+Rows = list[dict[str, Any]]
+
+
+def predict(
+    model: Model,
+    data: Data,
+    text: Annotated[str | None, typer.Option(help="Column; as in training by default.")] = None,
+    text_pair: Annotated[str | None, typer.Option(help="Column of the second texts.")] = None,
+    out: Annotated[
+        Path | None, typer.Option(help="csv, tsv or jsonl file to write; stdout by default.")
+    ] = None,
+    probabilities: Annotated[
+        bool, typer.Option("--probabilities", help="One column per class as well.")
+    ] = False,
+    fmt: Format = "auto",
+    device: Device = None,
+    as_json: AsJson = False,
+) -> None:
+    """Predict every row; all columns of DATA are kept."""
+    from protofit.cli.source import Columns, inputs_of, read_rows
+    from protofit.storage.atomic import write_file
+
+    kind = _kind(out, as_json=as_json)
+    bundle = load_on(model, device)
+    if fmt == "txt":
+        text = text or "text"
+    columns = Columns.remembered(bundle, text, text_pair, None)
+    table = read_rows(data, fmt, columns, labelled=False, drop_bad=False)
+    tokens = bundle.tokens(inputs_of(table, columns, allow_empty=True))
+    if tokens.truncated:
+        found = f"{tokens.truncated} of {len(tokens)} texts were cut at the encoder's limit"
+        warnings.warn(found, ProtoFitWarning, stacklevel=2)
+    logits = bundle.logits(tokens)
+    rows = _joined(table, _predictions(bundle, logits, probabilities=probabilities or as_json))
+    rendered = _encodable(_render(rows, kind), table)
+    if out is None:
+        typer.echo(rendered, nl=False)
+    else:
+        write_file(out, rendered)
+        typer.echo(f"protofit: wrote {len(rows)} predictions to {out}", err=True)
+
+
+def load_on(model: str, device: str | None) -> Bundle:
+    """The bundle of a folder, on a device."""
+    import torch
+
+    from protofit.model.bundle import Bundle
+    from protofit.training.accelerator import check_device
+
+    check_device(device)
+    bundle = Bundle.load(Path(model))
+    bundle.model.to(device or ("cuda" if torch.cuda.is_available() else "cpu"))
+    return bundle
+
+
+def _kind(out: Path | None, *, as_json: bool) -> str:
+    if out is None:
+        return "jsonl" if as_json else "csv"
+    suffix = out.suffix.lower().lstrip(".")
+    if suffix not in ("csv", "tsv", "jsonl"):
+        raise InputError(
+            f"cannot write '{out.suffix}' files", where=str(out), fix="Use .csv, .tsv or .jsonl."
+        )
+    return suffix
+
+
+def _predictions(bundle: Bundle, logits: Any, *, probabilities: bool) -> Rows:
+    import numpy as np
+
+    if bundle.classes is None:
+        return [{"prediction": float(value)} for value in logits[:, 0]]
+    chances = np.exp(logits.astype(np.float64))
+    chances /= chances.sum(axis=1, keepdims=True)
+    labels = bundle.classes.classes
+    rows: Rows = []
+    for chance in chances:
+        best = int(chance.argmax())
+        row: dict[str, Any] = {"prediction": labels[best], "confidence": float(chance[best])}
+        if probabilities:
+            named = zip(labels, chance, strict=True)
+            row.update({f"probability_{label}": float(p) for label, p in named})
+        rows.append(row)
+    return rows
+
+
+def _joined(table: Table, predictions: Rows) -> Rows:
+    """Columns of the data, then the predictions; no column is overwritten."""
+    taken = set(table.columns) & set(predictions[0] if predictions else {})
+    if taken:
+        name = sorted(taken)[0]
+        raise InputError(
+            f"the data has a column '{name}' already",
+            where=table.source,
+            fix="Rename it: predictions are written beside the columns of the data.",
+        )
+    return [
+        {**{name: cells[i] for name, cells in table.columns.items()}, **row}
+        for i, row in enumerate(predictions)
+    ]
+
+
+def _encodable(text: str, table: Table) -> str:
+    """`text`, if it can be written as UTF-8; else the cell that keeps it from that is named."""
+    try:
+        text.encode("utf-8")
+    except UnicodeEncodeError as error:
+        half = text[error.start]
+        places = [
+            table.where(i, name)
+            for name, cells in table.columns.items()
+            for i, cell in enumerate(cells)
+            if half in str(cell)
+        ]
+        raise InputError(
+            f"the cell holds {half!r}, which is half of a character",
+            where=places[0] if places else table.source,
+            fix="Remove that column or repair the escape.",
+        ) from error
+    return text
+
+
+def _render(rows: Rows, kind: str) -> str:
+    if kind == "jsonl":
+        from protofit.cli.output import json_line
+
+        lines = [json_line(row) for row in rows]
+        return "".join(f"{line}\n" for line in lines)
+    text = io.StringIO(newline="")
+    delimiter = "\t" if kind == "tsv" else ","
+    writer = csv.DictWriter(text, list(rows[0]), delimiter=delimiter, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return text.getvalue()

@@ -1,0 +1,1 @@
+"""Frozen, validated dataclasses: every choice of a run, one commented field per line."""

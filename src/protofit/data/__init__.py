@@ -1,0 +1,1 @@
+"""Labelled tables: reading them, checking their columns, ordering their classes."""

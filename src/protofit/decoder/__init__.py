@@ -1,0 +1,1 @@
+"""A small text decoder, fitted on request: a feature vector back into words."""

@@ -1,0 +1,1 @@
+"""Any Hugging Face text encoder: found, loaded, pooled."""

@@ -1,0 +1,1 @@
+"""The scikit-learn face, and the one way from texts and labels to a trained model."""

@@ -1,0 +1,166 @@
+"""What the classifier and the regressor share: parameters, fitting, saving."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+from sklearn.exceptions import NotFittedError
+from sklearn.utils import check_random_state
+
+from protofit.errors import InputError, ModelFolderError
+from protofit.estimators.explained import Explained
+from protofit.estimators.fitting import Request, check_lengths, keep_of, train
+from protofit.estimators.inputs import as_inputs, as_values
+from protofit.estimators.progress import make_reporter
+from protofit.model.bundle import Bundle
+from protofit.settings import Settings
+from protofit.training.loop import RunOptions
+
+DIRECT = {  # parameters that are settings under a shorter name
+    "epochs": "train.epochs",
+    "batch_size": "train.batch_size",
+    "learning_rate": "train.learning_rate",
+    "max_length": "encoder.max_length",
+}
+
+
+class PFitEstimator(Explained, BaseEstimator):  # type: ignore[misc,unused-ignore]
+    """Base of the estimators: stores parameters untouched, fits a `Bundle`."""
+
+    task: ClassVar[str]
+    bundle_: Bundle
+
+    encoder: Any
+    preset: str
+    method: str
+    settings: dict[str, Any] | None
+    keep_index: bool
+    keep_texts: bool
+    device: str | None
+    random_state: Any
+    verbose: int
+
+    def resolved_settings(self) -> Settings:
+        """The preset, then the direct parameters, then `settings`."""
+        overrides = {
+            key: getattr(self, name)
+            for name, key in DIRECT.items()
+            if getattr(self, name) is not None
+        }
+        overrides.update(self.settings or {})
+        plain = {
+            key: value.item() if isinstance(value, np.generic) else value
+            for key, value in overrides.items()
+        }  # a grid made by numpy holds its numbers
+        return Settings.build(self.preset, self.method, plain)
+
+    def _fit(self, texts: Any, y: Any, sample_weight: Any) -> None:
+        if y is None:
+            name = type(self).__name__  # scikit-learn looks for these words
+            raise InputError(f"{name} requires y to be passed, but the target y is None")
+        settings = self.resolved_settings()
+        inputs, values = as_inputs(texts), as_values(y)
+        check_lengths(inputs, values)
+        labels, classes = self._labels(values)
+        request = Request(
+            inputs=inputs,
+            labels=labels,
+            classes=classes,
+            settings=settings,
+            encoder=self.encoder,
+            weights=self._weights(labels, classes, sample_weight),
+            seed=self._seed(),
+            options=RunOptions(device=self.device),
+            keep=keep_of(index=self.keep_index, texts=self.keep_texts),
+        )
+        self.bundle_ = train(request, make_reporter(self.verbose))
+
+    def _labels(self, values: list[Any]) -> tuple[np.ndarray, Any]:
+        raise NotImplementedError
+
+    def _encoded(self, values: list[Any]) -> np.ndarray:
+        """Indices of known classes, or targets."""
+        classes = self._fitted().classes
+        return self._labels(values)[0] if classes is None else classes.encode(values)
+
+    def _weights(
+        self,
+        labels: np.ndarray,
+        classes: Any,  # noqa: ARG002 - the classifier weighs by them
+        sample_weight: Any,
+    ) -> np.ndarray | None:
+        """Checked sample weights."""
+        if sample_weight is None:
+            return None
+        weights = np.asarray(sample_weight, dtype=np.float64)
+        if weights.shape != labels.shape:
+            raise InputError(
+                f"sample_weight has the shape {weights.shape}", fix=f"Give {len(labels)} numbers."
+            )
+        if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
+            raise InputError(
+                "sample_weight holds NaN, infinite or negative numbers, or only zeros",
+                fix="Give finite numbers that are not negative.",
+            )
+        return weights
+
+    def _seed(self) -> int:
+        if isinstance(self.random_state, (int, np.integer)):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _logits(self, texts: Any) -> np.ndarray:
+        bundle = self._fitted()
+        return bundle.logits(bundle.tokens(as_inputs(texts)))
+
+    def _fitted(self) -> Bundle:
+        if not hasattr(self, "bundle_"):
+            name = type(self).__name__
+            raise NotFittedError(f"This {name} instance is not fitted yet. Call 'fit' first.")
+        return self.bundle_
+
+    @property
+    def trace_(self) -> list[dict[str, float]]:
+        """One row per optimiser step: loss, K, λ, σ, created, pruned and more."""
+        return self._fitted().trace
+
+    def save(self, folder: str | os.PathLike[str]) -> None:
+        """Write the model folder: safetensors and JSON, put in place in one step."""
+        self._fitted().save(Path(folder))
+
+    @classmethod
+    def load(cls, folder: str | os.PathLike[str]) -> Any:
+        """Read a model folder, checked byte by byte."""
+        bundle = Bundle.load(Path(folder))
+        if bundle.task != cls.task:
+            raise ModelFolderError(
+                f"this is a {bundle.task} model",
+                where=os.fspath(folder),
+                fix="Load it with PFitRegressor or PFitClassifier as fits.",
+            )
+        estimator = cls(
+            bundle.record.get("encoder_asked", "embedded"),
+            preset=bundle.settings.preset,
+            method=bundle.settings.method,
+            settings=bundle.settings.differences() or None,
+            random_state=bundle.record.get("seed", 0),
+        )
+        estimator._adopt(bundle)
+        return estimator
+
+    def _adopt(self, bundle: Bundle) -> None:
+        self.bundle_ = bundle
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False
+        tags.target_tags.required = True
+        return tags
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "bundle_")

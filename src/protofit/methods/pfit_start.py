@@ -1,0 +1,117 @@
+"""The first state of PFit: prototypes, scales and bins from frozen features."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from protofit.methods.base import StartView
+from protofit.prototypes.bins import quantile_edges
+from protofit.prototypes.functional import base_variance, creation_sqdist, sqdist
+from protofit.prototypes.scale import SMALLEST, logit_gap, neighbour_variance, wanted_gap
+from protofit.prototypes.start import class_means, pick_examples, separability
+
+if TYPE_CHECKING:
+    from protofit.methods.pfit import PFit
+
+RANDOM_STD = 0.02  # PF-I: the initialiser range that encoders use for their own weights
+
+
+class PFitStart:
+    """One use: `PFitStart(method, view).run()`."""
+
+    def __init__(self, method: PFit, view: StartView) -> None:
+        self.method = method
+        self.view = view
+        self.groups = method.edges.shape[0] + 1 if self.regression else method.shape.outputs
+
+    @property
+    def regression(self) -> bool:
+        """Whether labels are targets."""
+        return self.method.shape.task == "regression"
+
+    @torch.no_grad()
+    def run(self) -> None:
+        """Draw the examples, embed them once, set everything that depends on them."""
+        method, config = self.method, self.method.config
+        if self.regression:
+            method.edges.copy_(torch.from_numpy(self._edges()))
+        labels = self._group_labels()
+        draw = self.view.generator("start")
+        picked = pick_examples(labels, self.groups, config.start.examples, draw)
+        features = self.view.features(picked)
+        own = torch.from_numpy(labels[picked]).to(features.device)
+        means = class_means(features, own, self.groups)
+        self._fill_bank(means, own, picked)
+        if config.neighbour_weight:
+            self._scale_neighbours(features)
+        if config.scale.kind == "split":
+            self._scale_mixture(features, own, means)
+
+    def _edges(self) -> np.ndarray:
+        targets = self.view.labels.astype(np.float64)
+        if self.method.config.regression.edges == "quantile":
+            return quantile_edges(targets, self.groups)
+        shares = np.linspace(0, 1, self.groups + 1)[1:-1]
+        low, high = targets.min(), targets.max()
+        return np.asarray(low + shares * (high - low))
+
+    def _group_labels(self) -> np.ndarray:
+        if not self.regression:
+            return self.view.labels
+        targets = torch.from_numpy(self.view.labels)
+        return np.asarray(torch.bucketize(targets, self.method.edges.to(targets)).cpu())
+
+    def _fill_bank(self, means: Tensor, own: Tensor, picked: np.ndarray) -> None:
+        method = self.method
+        groups = torch.arange(self.groups, device=means.device)
+        if self.regression:
+            values = torch.from_numpy(self.view.labels[picked]).to(means)
+            outputs = class_means(values.unsqueeze(1), own, self.groups)
+        else:
+            outputs = method.first_outputs(groups)
+        vectors = means
+        if method.config.start.vectors == "random":
+            draw = self.view.generator("prototypes").normal(0, RANDOM_STD, tuple(means.shape))
+            vectors = torch.from_numpy(draw).to(means)
+        present = torch.bincount(own, minlength=self.groups) > 0
+        method.bank.add(vectors, outputs, groups, present, method.clock)
+
+    def _scale_neighbours(self, features: Tensor) -> None:
+        """Scale the neighbour loss: 2σ = neighbour_scale standard deviations of pair distances."""
+        draw = self.view.generator("neighbours")
+        variance = neighbour_variance(features, self.method.config.neighbour_scale, draw)
+        self.method.neighbour_variance.fill_(variance)
+
+    def _scale_mixture(self, features: Tensor, own: Tensor, means: Tensor) -> None:
+        """Temperature by the separability of the classes; λ by the within-class distances."""
+        method, scale = self.method, self.method.config.scale
+        visible = separability(features, own, self.groups)
+        method.separability.fill_(visible)
+        distances = sqdist(features, means)
+        present = torch.bincount(own, minlength=self.groups) > 0
+        gap = logit_gap(distances[:, present])
+        target = wanted_gap(visible, scale.floor, scale.gap)
+        method.log_variance.fill_(math.log(max(gap / (2 * target), SMALLEST)))
+        within = distances.gather(1, own.unsqueeze(1)).squeeze(1)
+        method.spread.fill_(max(float(within.mean()), SMALLEST))
+        wanted = float(np.quantile(within.cpu().numpy(), scale.quantile))
+        variance = self._variance_for(max(wanted, SMALLEST))
+        method.spread_per_variance.copy_(method.spread / variance)
+
+    def _variance_for(self, wanted: float) -> float:
+        """σ at which λ(σ) equals `wanted` (λ rises with σ for α < 1): bisection on a log scale."""
+        method = self.method
+        rho = base_variance(method.bank.vectors, method.bank.active).cpu().double()
+        low, high = math.log(1e-12), math.log(1e12)
+        for _ in range(80):
+            middle = (low + high) / 2
+            variance = torch.tensor(math.exp(middle), dtype=torch.float64)
+            alpha = min(method.config.creation.alpha, 0.999)
+            reached = float(creation_sqdist(variance, rho, alpha, method.shape.dimension))
+            low, high = (middle, high) if reached < wanted else (low, middle)
+        return math.exp((low + high) / 2)

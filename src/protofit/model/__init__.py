@@ -1,0 +1,1 @@
+"""Encoder + method as one Hugging Face model, and its folder on disk."""

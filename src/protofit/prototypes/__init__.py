@@ -1,0 +1,1 @@
+"""Mathematics and memory of prototypes: pure functions, a bank, one file per principle."""

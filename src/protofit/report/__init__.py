@@ -1,0 +1,1 @@
+"""One self-contained HTML page: quality, map, prototypes, growth, and what to check."""

@@ -1,0 +1,96 @@
+"""The map of prototypes and texts, in columns, within a budget of bytes."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from typing import Any
+
+from protofit.explain.results import Glance, MapPoint
+from protofit.report.wording import said, shortened
+
+LENGTHS = (600, 400, 300, 220, 160, 120, 80, 50)  # characters of a text on the map, the best first
+MARGIN = 0.06  # of the frame, on each side
+
+
+def map_data(glance: Glance, text_bytes: int) -> dict[str, Any]:
+    """What the page's script needs of the map; texts take at most about `text_bytes`."""
+    points = glance.map.points
+    places = {name: i for i, name in enumerate(glance.classes)}
+    known = bool(places)
+
+    def label(value: Any) -> Any:
+        return places.get(value) if known else value
+
+    return {
+        "classes": [str(name) for name in glance.classes],
+        "texts": {
+            "x": [round(point.position[0], 3) for point in points],
+            "y": [round(point.position[1], 3) for point in points],
+            "row": [point.row for point in points],
+            "label": [label(point.label) for point in points],
+            "predicted": [label(point.predicted) for point in points],
+            "text": fitted([said(point.text) for point in points], text_bytes),
+        },
+        "prototypes": _prototypes(glance, label),
+        "frame": _frame([*(p.position for p in points), *(c.position for c in glance.cards)]),
+    }
+
+
+def fitted(texts: list[str | None], budget: int) -> list[str | None]:
+    """The texts, all cut to the greatest length whose JSON stays within the budget."""
+    cut = texts
+    for length in LENGTHS:
+        cut = [shortened(text, length) for text in texts]
+        if sum(_size(text) for text in cut) <= budget:
+            break
+    return cut
+
+
+def _size(text: str | None) -> int:
+    return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
+
+
+def _prototypes(glance: Glance, label: Any) -> list[dict[str, Any]]:
+    texts = _members(glance)
+    return [
+        {
+            "row": card.row,
+            "name": card.name,
+            "says": str(card.label),
+            "label": label(card.label),
+            "x": round(card.position[0], 3),
+            "y": round(card.position[1], 3),
+            "members": texts[card.row],
+        }
+        for card in glance.cards
+    ]
+
+
+def _members(glance: Glance) -> dict[int, list[int]]:
+    """Texts of each prototype: those it is most important for, and those within tau of it."""
+    points = glance.map.points
+    own: dict[int, set[int]] = defaultdict(set)
+    for i, point in enumerate(points):
+        own[point.prototype].add(i)
+    trained = {point.row: i for i, point in enumerate(points) if point.source == "training"}
+    found = {}
+    for card in glance.cards:
+        first = [trained[near.row] for near in card.neighbourhood if near.row in trained]
+        rest = own[card.row] - set(first)
+        found[card.row] = [*first, *sorted(rest, key=lambda i: _apart(points[i], card.position))]
+    return found
+
+
+def _apart(point: MapPoint, centre: tuple[float, float]) -> float:
+    return (point.position[0] - centre[0]) ** 2 + (point.position[1] - centre[1]) ** 2
+
+
+def _frame(places: list[tuple[float, float]]) -> list[float]:
+    """Least and greatest x, least and greatest y, with a margin."""
+    ends: list[float] = []
+    for axis in range(2):
+        values = [place[axis] for place in places] or [0.0]
+        pad = MARGIN * (max(values) - min(values)) or 1.0
+        ends += [min(values) - pad, max(values) + pad]
+    return ends

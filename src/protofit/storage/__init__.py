@@ -1,0 +1,1 @@
+"""Files and folders that are either wholly there or not there at all."""

@@ -1,0 +1,1 @@
+"""Slow float64 replay of the prototype head, for comparison in tests only."""
