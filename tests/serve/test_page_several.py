@@ -13,7 +13,7 @@ pytest.importorskip("playwright", reason="needs playwright")
 from playwright.sync_api import expect
 
 from helpers.fake_desk import LONG, FakeDesk, label_of
-from helpers.page import SMALL, focused
+from helpers.page import SMALL, Held, focused
 
 Show = Callable[..., Any]
 TEXTS = ["where is it", "who pays?", "the parcel", "my money back"]
@@ -38,6 +38,19 @@ def test_each_line_gets_its_label(show: Show) -> None:
     counts = page.locator("#table .tally li b").all_inner_texts()
     assert sum(map(int, counts)) == len(TEXTS)
     assert page.desk.passes[-1] == [4]
+
+
+def test_lines_pasted_while_the_model_loads_are_counted_and_answered(show: Show) -> None:
+    page = show(FakeDesk())
+    held = Held(page, "**/api/health")
+    page.reload()
+    held.until(1)
+    cells = listed(page, TEXTS)
+    expect(page.locator("#lines")).to_have_text("")
+    held.release()
+    expect(cells).to_have_text(TEXTS)
+    expect(page.locator("#lines")).to_have_text("4 texts")
+    expect(page.locator("#clear-several")).to_be_visible()
 
 
 def test_the_least_certain_come_first_when_asked(show: Show) -> None:

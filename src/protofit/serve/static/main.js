@@ -166,6 +166,8 @@ async function begin() {
     return;
   }
   examples();
+  count(); // what was typed while the model loaded
+  several.count();
   several.ask(true);
   ask(true);
 }
