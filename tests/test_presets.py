@@ -28,6 +28,12 @@ def test_an_ablation_differs_from_the_paper_in_one_setting(name: str) -> None:
     assert Settings.build(name).to_dict() == {**expected, "preset": name}
 
 
+def test_groups_is_the_default_with_several_prototypes_a_class() -> None:
+    changed = Settings.build("default", overrides=PRESETS["groups"].overrides)
+    assert Settings.build("groups").to_dict() == {**changed.to_dict(), "preset": "groups"}
+    assert changed.head.start.per_class > 1
+
+
 @pytest.mark.parametrize("name", PRESETS)
 def test_a_preset_survives_saving(name: str) -> None:
     settings = Settings.build(name)

@@ -1,4 +1,4 @@
-"""The named presets: `default`, `paper`, and the paper's ablations as settings on top of it."""
+"""The named presets: `default`, `paper`, `groups`, and the paper's ablations."""
 
 from __future__ import annotations
 
@@ -20,6 +20,17 @@ class Preset:
 PRESETS = {
     "default": Preset("default"),  # the best known
     "paper": Preset("paper"),  # the faithful reading
+    "groups": Preset(  # several prototypes in each class, each with its own kind of text
+        "default",
+        {
+            "head.start.per_class": 5,
+            "head.creation.rule": "off",
+            "head.cohesion_weight": 1.0,
+            "head.neighbour_weight": 0.0,
+            "train.head_learning_rate": 2e-3,
+        },
+        "pfit",
+    ),
     "pf-i": Preset("paper", {"head.start.vectors": "random"}, "pfit"),  # no initialisation
     "pf-s": Preset("paper", {"head.prune.per_epoch": 0}, "pfit"),  # no simplification
     "pf-d": Preset("paper", {"head.diversity.weight": 0.0}, "pfit"),  # no diversity term

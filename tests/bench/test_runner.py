@@ -21,7 +21,7 @@ from protofit.bench.progress import Listener
 from protofit.bench.ray_pool import _work_off
 from protofit.bench.records import read_records
 from protofit.bench.runner import Bench, Options
-from protofit.bench.sameness import same_settings
+from protofit.bench.sameness import same_settings, ways
 from protofit.bench.spec import read_spec
 from protofit.bench.trial import Trial, trials_of
 from protofit.bench.version import code_version
@@ -139,10 +139,18 @@ def test_shards_that_are_none(text: str) -> None:
     assert Shard.parse(None) == Shard(1, 1)
 
 
+OTHER = "0123456789ab"
+
+
 def of_another_version(records: list[dict[str, Any]], **head: Any) -> list[dict[str, Any]]:
     """The records as another code version would have left them, with settings of the head."""
-    code = "0123456789ab"
-    return [{**r, "code": code, "key": Trial(**r["trial"]).key(code, head)} for r in records]
+    return [{**r, "code": OTHER, "key": key_with(Trial(**r["trial"]), head)} for r in records]
+
+
+def key_with(trial: Trial, head: dict[str, Any]) -> str:
+    """The key under another code version with these settings of the head on top."""
+    facts = trial.facts()
+    return trial.key(OTHER, {**facts, "head": {**facts["head"], **head}})
 
 
 def write_records(path: Path, records: list[dict[str, Any]]) -> str:
@@ -193,7 +201,20 @@ def test_settings_without_effect_make_no_difference(once: Path) -> None:
         assert same_settings(trial, record)
         assert same_settings(trial, old) == (trial.arm == "raw")
     snn = Trial("toys", 12, "raw-snn", "bert", 5e-5, 0, "paper")
-    assert not same_settings(snn, {"code": "c", "key": snn.key("c", {"neighbour_scale": 0.15})})
+    narrow = key_with(snn, {"neighbour_scale": 0.15})
+    assert not same_settings(snn, {"code": OTHER, "key": narrow})
+
+
+@pytest.mark.parametrize("per_class", [1, 2])
+def test_a_setting_that_came_later_counts_only_where_it_does_something(per_class: int) -> None:
+    trial = Trial("toys", 12, "pfit", "bert", 5e-5, 0, "paper")
+    before = trial.facts()
+    del before["head"]["cohesion_weight"], before["head"]["start"]["per_class"]
+    record = {"code": OTHER, "key": trial.key(OTHER, before)}
+    assert same_settings(trial, record)
+    today = trial.facts()
+    today["head"]["start"]["per_class"] = per_class
+    assert (record["key"] in [trial.key(OTHER, way) for way in ways(today)]) == (per_class == 1)
 
 
 def test_committed_records_have_the_settings_of_today() -> None:

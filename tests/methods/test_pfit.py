@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 from pathlib import Path
 
@@ -20,9 +21,10 @@ TASKS = ("classification", "regression")
 
 
 def loud(preset: str) -> PFitConfig:
-    """The preset with a diversity term large enough to see."""
+    """The preset with cohesion, and a diversity term large enough to see."""
     config = PFitConfig.preset(preset)
-    return replace(config, diversity=replace(config.diversity, weight=0.5))
+    diversity = replace(config.diversity, weight=0.5)
+    return replace(config, diversity=diversity, cohesion_weight=0.7)
 
 
 @pytest.mark.parametrize("task", TASKS)
@@ -61,9 +63,25 @@ def test_the_loss_is_the_sum_of_its_parts() -> None:
     head = make_head(loud("default"))
     head.threshold.fill_(9.0)
     result = head.loss(*make_batch(6))
-    assert set(result.parts) == {"fit", "diversity", "neighbour"}
+    assert set(result.parts) == {"fit", "diversity", "cohesion", "neighbour"}
     assert all(part > 0 and not part.requires_grad for part in result.parts.values())
     assert result.loss.item() == pytest.approx(sum(p.item() for p in result.parts.values()))
+
+
+def test_cohesion_looks_at_the_rows_of_the_class_and_at_the_weights() -> None:
+    """Class 2 has one row in the head's bank: its texts have nothing to choose from."""
+    head = make_head(replace(PFitConfig(), cohesion_weight=2.0), dtype=DOUBLE)
+    features, labels = make_batch(9, dtype=DOUBLE)
+    weights = torch.linspace(0, 2, 9, dtype=DOUBLE)
+    vectors, variance = head.bank.vectors.detach().numpy(), head.log_variance.exp().item()
+    expected = 0.0
+    for x, label, weight in zip(features.numpy(), labels.tolist(), weights.tolist(), strict=True):
+        own = [k for k in range(5) if [0, 1, 2, 0, 1][k] == label]
+        density = [math.exp(-sum((x - vectors[k]) ** 2) / (2 * variance)) for k in own]
+        expected += 2.0 * weight * -math.log(max(density) / sum(density)) / 9
+    assert expected > 0
+    found = head.loss(features, labels, weights).parts["cohesion"].item()
+    assert found == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize("narrow", [torch.bfloat16, torch.float16])

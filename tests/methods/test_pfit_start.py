@@ -51,6 +51,38 @@ def test_one_prototype_per_class_with_logits_of_beta(preset: str) -> None:
     assert not head.bank.born.any()
 
 
+def test_several_prototypes_of_a_class_are_means_of_groups_inside_it() -> None:
+    features, labels = data()
+    start = StartConfig(examples="all", per_class=3)
+    head = started(features, labels, PFitConfig(start=start))
+    active = head.bank.active
+    rows, vectors = head.bank.labels[active], head.bank.vectors[active].detach().numpy()
+    assert rows.tolist() == [0, 0, 0, 1, 1, 1, 2, 2, 2]
+    assert torch.equal(head.bank.outputs[active].detach(), head.first_outputs(rows))
+    for label in range(CLASSES):
+        own, centres = features[labels == label], vectors[rows == label]
+        nearest = ((own[:, None] - centres[None]) ** 2).sum(axis=2).argmin(axis=1)
+        means = [own[nearest == k].mean(axis=0) for k in range(3)]  # k-means has settled
+        np.testing.assert_allclose(centres, means, atol=1e-4)
+
+
+def test_groups_of_bins_have_the_mean_target_of_their_examples() -> None:
+    features = np.repeat(np.eye(DIMENSION, dtype=np.float32)[:4], 8, axis=0)
+    targets = np.repeat([0.0, 1.0, 10.0, 11.0], 8).astype(np.float32)
+    config = PFitConfig(
+        start=StartConfig(examples="all", per_class=2), regression=RegressionConfig(bins=2)
+    )
+    head = started(features, targets, config, task="regression")
+    values = head.bank.outputs[head.bank.active].squeeze(1).tolist()
+    assert sorted(values) == [0, 1, 10, 11]
+
+
+def test_the_bank_has_room_for_all_first_prototypes() -> None:
+    config = PFitConfig(start=StartConfig(examples="all", per_class=50))
+    head = PFit(config, HeadShape(DIMENSION, CLASSES))
+    assert head.bank.capacity >= CLASSES * 50
+
+
 def test_all_examples_give_the_class_means() -> None:
     features, labels = data()
     head = started(features, labels, PFitConfig(start=StartConfig(examples="all")))

@@ -181,7 +181,7 @@ def test_the_density_of_one_gaussian_integrates_to_one() -> None:
     head = random_head("pfit", "classification", 1).double()
     for row in head.prototypes().rows.tolist()[1:]:
         head.remove(row)
-    centre, variance = head.prototypes().vectors[0], float(head.log_variance.exp())
+    centre, variance = head.prototypes().vectors[0], head.log_variance.exp().item()
     wanted = -3 * np.log(2 * np.pi * variance) - 0.5 * 6 * 4 / variance
     assert float(head.density(centre.unsqueeze(0) + 2)) == pytest.approx(wanted)
 

@@ -42,19 +42,18 @@ class Trial:
         train = PROTOCOLS[self.protocol].train_config(self.size, self.rate)
         return replace(preset_settings(self.arm), train=train)
 
-    def key(self, code: str, head: Mapping[str, Any] | None = None) -> str:
+    def key(self, code: str, settings: Mapping[str, Any] | None = None) -> str:
         """First 16 hex digits of the SHA-256 over trial, settings and code version.
 
-        `head` replaces settings of the head.
+        `settings` are taken in the place of today's.
         """
-        settings = self._facts()
-        if head:
-            settings["head"] = {**settings["head"], **head}
+        settings = self.facts() if settings is None else settings
         facts = {"trial": self.to_dict(), "settings": settings, "code": code}
         text = json.dumps(facts, sort_keys=True, separators=(",", ":"), allow_nan=False)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
-    def _facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, Any]:
+        """The settings that a key is made of."""
         if not self.external:
             return self.settings().to_dict()
         train = PROTOCOLS[self.protocol].train_config(self.size, self.rate)

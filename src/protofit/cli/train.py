@@ -29,7 +29,8 @@ def train(
     preset: Annotated[
         str,
         typer.Option(
-            help="default (best known), paper (faithful), pf-i, pf-s, pf-d, pf-f, pfit-sc."
+            help="default (best known), paper (faithful), groups (several prototypes a class), "
+            "pf-i, pf-s, pf-d, pf-f, pfit-sc."
         ),
     ] = "default",
     setting: Annotated[

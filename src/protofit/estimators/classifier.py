@@ -16,8 +16,8 @@ from protofit.model.bundle import Bundle
 class PFitClassifier(ClassifierMixin, PFitEstimator):  # type: ignore[misc,unused-ignore]
     """Prototypical fine-tuning of a text encoder.
 
-    Parameters: `encoder` is "embedded", a Hugging Face folder or a Hub id; `preset` is "default"
-    or "paper"; `method` a name of the registry; `settings` dotted overrides such as
+    Parameters: `encoder` is "embedded", a Hugging Face folder or a Hub id; `preset` is "default",
+    "paper" or "groups"; `method` a name of the registry; `settings` dotted overrides such as
     {"head.beta": 3}; `class_weight` None, "balanced" or {class: weight}; `random_state` a seed;
     `keep_index` keeps features of the training texts with the model, for evidence, and
     `keep_texts` the texts as well.

@@ -30,7 +30,7 @@ import torch
 from torch import Tensor, nn
 
 from protofit.methods.bank_evidence import PFitEvidence
-from protofit.methods.base import HeadShape, LossOutput, StartView, fit_loss
+from protofit.methods.base import HeadShape, LossOutput, StartView, fit_loss, weighted_mean
 from protofit.methods.pfit_config import PFitConfig
 from protofit.methods.pfit_start import PFitStart
 from protofit.prototypes.bank import PrototypeBank
@@ -47,6 +47,7 @@ from protofit.prototypes.functional import (
     widened,
 )
 from protofit.prototypes.gather import gather_batch
+from protofit.prototypes.groups import cohesion
 from protofit.prototypes.prune import unused, window_statistic
 from protofit.prototypes.scale import SMALLEST
 
@@ -75,7 +76,10 @@ class PFit(PFitEvidence):
         super().__init__(config, shape)
         groups = config.regression.bins if shape.task == "regression" else shape.outputs
         self.bank = PrototypeBank(
-            config.creation.rows(groups), shape.dimension, shape.outputs, config.prune.window or 1
+            config.creation.rows(groups * config.start.per_class),
+            shape.dimension,
+            shape.outputs,
+            config.prune.window or 1,
         )
         self.log_variance = nn.Parameter(torch.tensor(math.log(config.scale.variance)))
         for name in (
@@ -210,13 +214,18 @@ class PFit(PFitEvidence):
         return torch.where(own, beta, -beta)
 
     def loss(self, features: Tensor, labels: Tensor, weights: Tensor | None = None) -> LossOutput:
-        """L = L0 + ρ_d L_div (+ the neighbour loss)."""
+        """L = L0 + ρ_d L_div (+ cohesion, + the neighbour loss)."""
         with torch.autocast(features.device.type, enabled=False):
             wide = widened(features)
-            prediction = self._predict(self.log_importance(wide))
+            log_z = self.log_importance(wide)
+            prediction = self._predict(log_z)
             parts = {"fit": fit_loss(prediction, labels, weights, self.shape.task)}
             if self.config.diversity.weight:
                 parts["diversity"] = self.config.diversity.weight * self._diversity()
+            if self.config.cohesion_weight:
+                parts["cohesion"] = self.config.cohesion_weight * self._cohesion(
+                    log_z, labels, weights
+                )
             if self.config.neighbour_weight:
                 scale = self.neighbour_variance
                 value = soft_nearest_neighbour(wide, self.groups(labels), scale, weights)
@@ -232,6 +241,10 @@ class PFit(PFitEvidence):
             bank.vectors, bank.active, bank.labels, reach,
             pairs=config.pairs, reduction=config.reduction,
         )  # fmt: skip
+
+    def _cohesion(self, log_z: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+        own = self.bank.active & (self.groups(labels).unsqueeze(1) == self.bank.labels)
+        return weighted_mean(cohesion(log_z, own), weights)
 
     @torch.no_grad()
     def settle(self) -> None:

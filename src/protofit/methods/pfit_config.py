@@ -68,6 +68,7 @@ class PFitConfig:
 
     beta: float | None = 2.0  # β, first logit of the own class, −β elsewhere; None: by certainty
     certainty: float = 0.98  # where β is None: a new prototype's P(own class), whatever C is
+    cohesion_weight: float = 0.0  # of the term that keeps a text with one prototype of its class
     neighbour_weight: float = 0.0  # of the in-batch soft-nearest-neighbour loss
     neighbour_scale: float = 1.0  # its 2σ, in standard deviations of the first pair distances
     start: StartConfig = field(default_factory=StartConfig)
@@ -80,6 +81,7 @@ class PFitConfig:
     def __post_init__(self) -> None:
         above("head.beta", self.beta, 0)
         within("head.certainty", self.certainty, 0.5, 0.9999)
+        at_least("head.cohesion_weight", self.cohesion_weight, 0)
         at_least("head.neighbour_weight", self.neighbour_weight, 0)
         above("head.neighbour_scale", self.neighbour_scale, 0)
 

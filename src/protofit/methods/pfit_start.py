@@ -12,6 +12,7 @@ from torch import Tensor
 from protofit.methods.base import StartView
 from protofit.prototypes.bins import quantile_edges
 from protofit.prototypes.functional import base_variance, creation_sqdist, sqdist
+from protofit.prototypes.groups import class_groups, nearest_of_class
 from protofit.prototypes.scale import SMALLEST, logit_gap, neighbour_variance, wanted_gap
 from protofit.prototypes.start import class_means, pick_examples, separability
 
@@ -45,12 +46,20 @@ class PFitStart:
         picked = pick_examples(labels, self.groups, config.start.examples, draw)
         features = self.view.features(picked)
         own = torch.from_numpy(labels[picked]).to(features.device)
-        means = class_means(features, own, self.groups)
-        self._fill_bank(means, own, picked)
+        parts, owners = self._parts(features, own)
+        means = class_means(features, parts, len(owners))
+        self._fill_bank(means, parts, owners, picked)
         if config.neighbour_weight:
             self._scale_neighbours(features)
         if config.scale.kind == "split":
-            self._scale_mixture(features, own, means)
+            self._scale_mixture(features, own, sqdist(features, means), owners)
+
+    def _parts(self, features: Tensor, own: Tensor) -> tuple[Tensor, Tensor]:
+        """Which prototype each example goes into (n,), and the class of each prototype."""
+        most = self.method.config.start.per_class
+        if most == 1:
+            return own, torch.arange(self.groups, device=own.device)
+        return class_groups(features, own, self.groups, most, self.view.generator("groups"))
 
     def _edges(self) -> np.ndarray:
         targets = self.view.labels.astype(np.float64)
@@ -66,20 +75,19 @@ class PFitStart:
         targets = torch.from_numpy(self.view.labels)
         return np.asarray(torch.bucketize(targets, self.method.edges.to(targets)).cpu())
 
-    def _fill_bank(self, means: Tensor, own: Tensor, picked: np.ndarray) -> None:
+    def _fill_bank(self, means: Tensor, parts: Tensor, owners: Tensor, picked: np.ndarray) -> None:
         method = self.method
-        groups = torch.arange(self.groups, device=means.device)
         if self.regression:
             values = torch.from_numpy(self.view.labels[picked]).to(means)
-            outputs = class_means(values.unsqueeze(1), own, self.groups)
+            outputs = class_means(values.unsqueeze(1), parts, len(owners))
         else:
-            outputs = method.first_outputs(groups)
+            outputs = method.first_outputs(owners)
         vectors = means
         if method.config.start.vectors == "random":
             draw = self.view.generator("prototypes").normal(0, RANDOM_STD, tuple(means.shape))
             vectors = torch.from_numpy(draw).to(means)
-        present = torch.bincount(own, minlength=self.groups) > 0
-        method.bank.add(vectors, outputs, groups, present, method.clock)
+        present = torch.bincount(parts, minlength=len(owners)) > 0
+        method.bank.add(vectors, outputs, owners, present, method.clock)
 
     def _scale_neighbours(self, features: Tensor) -> None:
         """Scale the neighbour loss: 2σ = neighbour_scale standard deviations of pair distances."""
@@ -87,17 +95,19 @@ class PFitStart:
         variance = neighbour_variance(features, self.method.config.neighbour_scale, draw)
         self.method.neighbour_variance.fill_(variance)
 
-    def _scale_mixture(self, features: Tensor, own: Tensor, means: Tensor) -> None:
+    def _scale_mixture(
+        self, features: Tensor, own: Tensor, distances: Tensor, owners: Tensor
+    ) -> None:
         """Temperature by the separability of the classes; λ by the within-class distances."""
         method, scale = self.method, self.method.config.scale
         visible = separability(features, own, self.groups)
         method.separability.fill_(visible)
-        distances = sqdist(features, means)
+        nearest = nearest_of_class(distances, owners, self.groups)
         present = torch.bincount(own, minlength=self.groups) > 0
-        gap = logit_gap(distances[:, present])
+        gap = logit_gap(nearest[:, present])
         target = wanted_gap(visible, scale.floor, scale.gap)
         method.log_variance.fill_(math.log(max(gap / (2 * target), SMALLEST)))
-        within = distances.gather(1, own.unsqueeze(1)).squeeze(1)
+        within = nearest.gather(1, own.unsqueeze(1)).squeeze(1)
         method.spread.fill_(max(float(within.mean()), SMALLEST))
         wanted = float(np.quantile(within.cpu().numpy(), scale.quantile))
         variance = self._variance_for(max(wanted, SMALLEST))

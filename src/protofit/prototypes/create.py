@@ -33,7 +33,7 @@ class CreationConfig:
         at_least("head.creation.capacity", self.capacity, 1)
 
     def rows(self, classes: int) -> int:
-        """P_max for this number of classes (or bins)."""
+        """P_max for this number of classes (or bins), or of first prototypes if that is more."""
         if self.capacity is not None:
             return max(self.capacity, classes)
         return max(2 * classes, 100)

@@ -9,17 +9,18 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from protofit.config.checks import one_of
+from protofit.config.checks import at_least, one_of
 from protofit.errors import InputError
 from protofit.prototypes.functional import sqdist
 
 
 @dataclass(frozen=True)
 class StartConfig:
-    """Which examples the first prototypes are the mean of."""
+    """How many prototypes a class starts with, and of which examples they are the mean."""
 
     examples: int | Literal["all"] = 8  # n per class
     vectors: Literal["means", "random"] = "means"  # random: PF-I, without initialisation
+    per_class: int = 1  # most first prototypes of a class; above 1: k-means inside the class
 
     def __post_init__(self) -> None:
         if self.examples != "all" and self.examples < 1:
@@ -29,6 +30,7 @@ class StartConfig:
                 fix="Give a number of examples per class, or 'all'.",
             )
         one_of("head.start.vectors", self.vectors, ("means", "random"))
+        at_least("head.start.per_class", self.per_class, 1)
 
 
 def pick_examples(
