@@ -112,7 +112,7 @@ def largest_gap(reading: Reading, features: torch.Tensor) -> float:
 def main() -> None:
     parser = arguments(__doc__ or "", "faithfulness")
     parser.add_argument("--data", nargs="+", default=["sst2", "tickets", "banking77"])
-    parser.add_argument("--presets", nargs="+", default=["default", "paper"])
+    parser.add_argument("--presets", nargs="+", default=["default", "paper", "groups"])
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
     record = Record(args.out, "what deleting a prototype does to a decision", args.minutes)

@@ -38,6 +38,7 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {  # name: preset, settings on top
     "default": ("default", {}),
     "paper": ("paper", {}),
     "paper, head rate 0.01": ("paper", {"train.head_learning_rate": 0.01}),
+    "groups": ("groups", {}),
 }
 ASKED = 500  # training texts of the yardstick
 

@@ -60,6 +60,10 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {  # name: preset, settings on top
     "default, quantile 0.5, no neighbour loss": (
         "default", {"head.scale.quantile": 0.5, "head.neighbour_weight": 0.0},
     ),
+    "groups": ("groups", {}),
+    "groups, no cohesion": ("groups", {"head.cohesion_weight": 0.0}),
+    "groups, creation": ("groups", {"head.creation.rule": "farthest"}),
+    "groups, neighbour loss": ("groups", {"head.neighbour_weight": 1.0}),
 }  # fmt: skip
 
 

@@ -26,7 +26,7 @@ MOST_HELD = 500
 def main() -> None:
     parser = arguments(__doc__ or "", "seed_agreement")
     parser.add_argument("--data", nargs="+", default=["tickets", "banking77"])
-    parser.add_argument("--presets", nargs="+", default=["default", "paper"])
+    parser.add_argument("--presets", nargs="+", default=["default", "paper", "groups"])
     parser.add_argument("--seeds", type=int, default=3)
     args = parser.parse_args()
     record = Record(args.out, "overlap of the evidence of two seeds", args.minutes)

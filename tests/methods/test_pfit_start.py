@@ -77,6 +77,21 @@ def test_groups_of_bins_have_the_mean_target_of_their_examples() -> None:
     assert sorted(values) == [0, 1, 10, 11]
 
 
+def test_cohesion_is_scaled_to_the_groups_of_the_start() -> None:
+    """The two nearest prototypes of a text's class differ by `cohesion_gap` in energy at first."""
+    features, labels = data()
+    start = StartConfig(examples="all", per_class=3)
+    config = PFitConfig(start=start, cohesion_weight=1.0, cohesion_gap=2.0)
+    head = started(features, labels, config)
+    active = head.bank.active
+    rows, vectors = head.bank.labels[active].numpy(), head.bank.vectors[active].detach().numpy()
+    gaps = []
+    for x, label in zip(features, labels, strict=True):
+        first, second = sorted(((x - vectors[rows == label]) ** 2).sum(axis=1))[:2]
+        gaps.append((second - first) / (2 * float(head.group_variance)))
+    assert np.mean(gaps) == pytest.approx(2.0, rel=1e-4)
+
+
 def test_the_bank_has_room_for_all_first_prototypes() -> None:
     config = PFitConfig(start=StartConfig(examples="all", per_class=50))
     head = PFit(config, HeadShape(DIMENSION, CLASSES))

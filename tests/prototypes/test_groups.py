@@ -11,8 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.problems import Problem, problems, tensor
-from protofit.prototypes.functional import log_importance, sqdist
-from protofit.prototypes.groups import TEXTS_PER_GROUP, class_groups, cohesion, nearest_of_class
+from protofit.prototypes.functional import sqdist
+from protofit.prototypes.groups import (
+    TEXTS_PER_GROUP,
+    class_groups,
+    cohesion,
+    group_variance,
+    nearest_of_class,
+)
 from reference.functions import sqdist as slow_sqdist
 
 
@@ -74,37 +80,51 @@ def test_cohesion_is_what_the_equation_says(problem: Problem, variance: float) -
     vectors, _, rows = problem.live
     x = tensor(problem.features)
     labels = torch.arange(len(x)) % problem.logits.shape[1]
-    distances = sqdist(x, tensor(vectors))
-    active = torch.ones(len(vectors), dtype=torch.bool)
-    log_z = log_importance(distances, torch.tensor(variance), active)
-    got = cohesion(log_z, labels.unsqueeze(1) == tensor(rows))
+    own = labels.unsqueeze(1) == tensor(rows)
+    got = cohesion(sqdist(x, tensor(vectors)), own, torch.tensor(variance))
     for i, label in enumerate(labels.tolist()):
-        own = [
-            math.exp(-slow_sqdist(problem.features[i], p) / (2 * variance))
+        mine = [
+            slow_sqdist(problem.features[i], p) / (2 * variance)
             for p, row in zip(vectors, rows, strict=True)
             if row == label
         ]
-        if sum(own) > 1e-200:
-            np.testing.assert_allclose(got[i], -math.log(max(own) / sum(own)), atol=1e-6)
-        elif not own:
-            assert got[i] == 0
+        expected = math.log(sum(math.exp(min(mine) - e) for e in mine)) if mine else 0
+        np.testing.assert_allclose(got[i], expected, atol=1e-9)
 
 
 def test_cohesion_pulls_a_text_to_its_nearest_row_and_from_the_others() -> None:
     x = torch.tensor([[1.0, 0]], dtype=torch.float64, requires_grad=True)
     rows = torch.tensor([[0.0, 0], [4, 0]], dtype=torch.float64)
-    log_z = log_importance(sqdist(x, rows), torch.tensor(1.0), torch.tensor([True, True]))
-    cohesion(log_z, torch.tensor([[True, True]])).sum().backward()
+    cohesion(sqdist(x, rows), torch.tensor([[True, True]]), torch.tensor(1.0)).sum().backward()
     assert x.grad is not None
     assert x.grad[0, 0] > 0  # downhill is towards the row at 0
 
 
 @pytest.mark.parametrize("own", [[True, False], [False, False]])
 def test_a_class_with_one_row_or_none_asks_nothing(own: list[bool]) -> None:
-    log_z = torch.log_softmax(torch.tensor([[0.0, -3]], requires_grad=True), dim=1)
-    log_z.retain_grad()
-    value = cohesion(log_z, torch.tensor([own]))
+    distances = torch.tensor([[1.0, 3]], requires_grad=True)
+    value = cohesion(distances, torch.tensor([own]), torch.tensor(0.5))
     value.sum().backward()
     assert value.item() == 0
-    assert log_z.grad is not None
-    assert not log_z.grad.any()
+    assert distances.grad is not None
+    assert not distances.grad.any()
+
+
+@given(problems(), st.floats(0.5, 5))
+def test_at_the_variance_of_the_groups_the_two_nearest_differ_by_the_gap(
+    problem: Problem, gap: float
+) -> None:
+    vectors, _, rows = problem.live
+    labels = torch.arange(len(problem.features)) % problem.logits.shape[1]
+    own = labels.unsqueeze(1) == tensor(rows)
+    variance = group_variance(sqdist(tensor(problem.features), tensor(vectors)), own, gap)
+    differences = []
+    for x, mine in zip(problem.features, own.numpy(), strict=True):
+        some = sorted(slow_sqdist(x, p) for p in vectors[mine])
+        if len(some) > 1:
+            differences.append(some[1] - some[0])
+    if not differences:
+        assert variance is None
+    elif np.mean(differences) > 1e-9:
+        assert variance is not None
+        assert np.mean(differences) / (2 * variance) == pytest.approx(gap)

@@ -16,8 +16,9 @@ from protofit.bench.records import Record
 from protofit.bench.trial import Trial
 
 Facts = dict[str, Any]
-ADDED = {  # of PFit's head, later than the first records: the value that changes nothing
+ADDED = {  # settings that came after the first records: their value where nothing is different
     "head.cohesion_weight": 0.0,
+    "head.cohesion_gap": 3.0,
     "head.start.per_class": 1,
 }
 # setting: the one at whose 0 it has no effect, and the value it had before today's

@@ -65,6 +65,7 @@ class PFit(PFitEvidence):
     spread: Tensor
     spread_per_variance: Tensor
     neighbour_variance: Tensor
+    group_variance: Tensor
     separability: Tensor
     edges: Tensor
     created: Tensor
@@ -89,6 +90,7 @@ class PFit(PFitEvidence):
             "spread",  # running mean squared distance to the nearest own prototype
             "spread_per_variance",  # split scale: spread / clustering variance
             "neighbour_variance",  # scale of the neighbour loss
+            "group_variance",  # scale of cohesion
             "separability",  # of the classes before training
         ):
             self.register_buffer(name, torch.ones(()))
@@ -217,14 +219,15 @@ class PFit(PFitEvidence):
         """L = L0 + ρ_d L_div (+ cohesion, + the neighbour loss)."""
         with torch.autocast(features.device.type, enabled=False):
             wide = widened(features)
-            log_z = self.log_importance(wide)
+            distances = sqdist(wide, self.bank.vectors)
+            log_z = log_importance(distances, self.log_variance.exp(), self.bank.active)
             prediction = self._predict(log_z)
             parts = {"fit": fit_loss(prediction, labels, weights, self.shape.task)}
             if self.config.diversity.weight:
                 parts["diversity"] = self.config.diversity.weight * self._diversity()
             if self.config.cohesion_weight:
                 parts["cohesion"] = self.config.cohesion_weight * self._cohesion(
-                    log_z, labels, weights
+                    distances, labels, weights
                 )
             if self.config.neighbour_weight:
                 scale = self.neighbour_variance
@@ -242,9 +245,9 @@ class PFit(PFitEvidence):
             pairs=config.pairs, reduction=config.reduction,
         )  # fmt: skip
 
-    def _cohesion(self, log_z: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
+    def _cohesion(self, distances: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
         own = self.bank.active & (self.groups(labels).unsqueeze(1) == self.bank.labels)
-        return weighted_mean(cohesion(log_z, own), weights)
+        return weighted_mean(cohesion(distances, own, self.group_variance), weights)
 
     @torch.no_grad()
     def settle(self) -> None:

@@ -69,6 +69,7 @@ class PFitConfig:
     beta: float | None = 2.0  # β, first logit of the own class, −β elsewhere; None: by certainty
     certainty: float = 0.98  # where β is None: a new prototype's P(own class), whatever C is
     cohesion_weight: float = 0.0  # of the term that keeps a text with one prototype of its class
+    cohesion_gap: float = 3.0  # first difference of energy between a text's two nearest of these
     neighbour_weight: float = 0.0  # of the in-batch soft-nearest-neighbour loss
     neighbour_scale: float = 1.0  # its 2σ, in standard deviations of the first pair distances
     start: StartConfig = field(default_factory=StartConfig)
@@ -82,6 +83,7 @@ class PFitConfig:
         above("head.beta", self.beta, 0)
         within("head.certainty", self.certainty, 0.5, 0.9999)
         at_least("head.cohesion_weight", self.cohesion_weight, 0)
+        above("head.cohesion_gap", self.cohesion_gap, 0)
         at_least("head.neighbour_weight", self.neighbour_weight, 0)
         above("head.neighbour_scale", self.neighbour_scale, 0)
 

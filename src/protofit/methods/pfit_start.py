@@ -12,7 +12,7 @@ from torch import Tensor
 from protofit.methods.base import StartView
 from protofit.prototypes.bins import quantile_edges
 from protofit.prototypes.functional import base_variance, creation_sqdist, sqdist
-from protofit.prototypes.groups import class_groups, nearest_of_class
+from protofit.prototypes.groups import class_groups, group_variance, nearest_of_class
 from protofit.prototypes.scale import SMALLEST, logit_gap, neighbour_variance, wanted_gap
 from protofit.prototypes.start import class_means, pick_examples, separability
 
@@ -49,6 +49,8 @@ class PFitStart:
         parts, owners = self._parts(features, own)
         means = class_means(features, parts, len(owners))
         self._fill_bank(means, parts, owners, picked)
+        if config.cohesion_weight:
+            self._scale_groups(sqdist(features, means), own, owners)
         if config.neighbour_weight:
             self._scale_neighbours(features)
         if config.scale.kind == "split":
@@ -94,6 +96,13 @@ class PFitStart:
         draw = self.view.generator("neighbours")
         variance = neighbour_variance(features, self.method.config.neighbour_scale, draw)
         self.method.neighbour_variance.fill_(variance)
+
+    def _scale_groups(self, distances: Tensor, own: Tensor, owners: Tensor) -> None:
+        """Scale cohesion: at first a text is nearer to one prototype by `cohesion_gap`."""
+        mine = own.unsqueeze(1) == owners
+        variance = group_variance(distances, mine, self.method.config.cohesion_gap)
+        if variance is not None:
+            self.method.group_variance.fill_(max(variance, SMALLEST))
 
     def _scale_mixture(
         self, features: Tensor, own: Tensor, distances: Tensor, owners: Tensor

@@ -44,10 +44,22 @@ def nearest_of_class(distances: Tensor, owners: Tensor, classes: int) -> Tensor:
     return none.scatter_reduce(1, owners.expand_as(distances), distances, "amin")
 
 
-def cohesion(log_z: Tensor, own: Tensor) -> Tensor:
-    """−log(max_k z_ik / Σ_k z_ik) over the rows k of the example's class: (B, K), (B, K) → (B,).
+def cohesion(distances: Tensor, own: Tensor, variance: Tensor) -> Tensor:
+    """−log( max_k e^{−d_ik/2σ} / Σ_k e^{−d_ik/2σ} ) over the `own` rows k: (B, K), (B, K) → (B,).
 
-    0 where the class has one row: the smaller, the more a text belongs to one prototype.
+    Near 0 where a text lies much closer to one row of its class than to the others.
     """
-    mine = log_z.masked_fill(~own, torch.finfo(log_z.dtype).min)
+    energy = -distances / (2 * variance)
+    mine = energy.masked_fill(~own, torch.finfo(energy.dtype).min)
     return torch.where(own.any(dim=1), torch.logsumexp(mine, dim=1) - mine.amax(dim=1), 0)
+
+
+def group_variance(distances: Tensor, own: Tensor, gap: float) -> float | None:
+    """σ at which the energies of the two nearest `own` rows differ by `gap` on average: (n, K).
+
+    None where no example has two.
+    """
+    nearest = distances.masked_fill(~own, torch.inf).topk(min(2, distances.shape[1]), largest=False)
+    first, second = nearest.values[:, 0], nearest.values[:, -1]
+    several = second.isfinite() & (own.sum(dim=1) > 1)
+    return float((second - first)[several].mean()) / (2 * gap) if bool(several.any()) else None
