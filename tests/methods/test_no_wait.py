@@ -7,6 +7,7 @@ host, or take a shape from one, fails here without an accelerator.
 from __future__ import annotations
 
 import contextlib
+from typing import Any
 
 import numpy as np
 import pytest
@@ -14,8 +15,10 @@ import torch
 
 from helpers.steps import blobs, started
 from protofit.methods.registry import METHODS
+from protofit.prototypes.start import StartConfig
 
-TRAINED = [name for name, kind in METHODS.items() if kind.trains]
+GROUPS = {"cohesion_weight": 1.0, "start": StartConfig(examples="all", per_class=2)}
+CASES = [(name, {}) for name, kind in METHODS.items() if kind.trains] + [("pfit", GROUPS)]
 
 
 def test_meta_refuses_what_a_capture_would() -> None:
@@ -29,12 +32,14 @@ def test_meta_refuses_what_a_capture_would() -> None:
 
 
 @pytest.mark.parametrize("task", ["classification", "regression"])
-@pytest.mark.parametrize("name", TRAINED)
-def test_a_step_reads_nothing(name: str, task: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(("name", "settings"), CASES)
+def test_a_step_reads_nothing(
+    name: str, settings: dict[str, Any], task: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     features, labels = blobs(40)
     if task == "regression":
         labels = np.linspace(-1, 1, 40).astype(np.float32)
-    head = started(name, features, labels).to("meta")
+    head = started(name, features, labels, **settings).to("meta")
     monkeypatch.setattr(torch, "autocast", lambda *_, **__: contextlib.nullcontext())
     batch = torch.empty(16, 6, device="meta", requires_grad=True)
     known = torch.from_numpy(labels[:16]).to("meta")
