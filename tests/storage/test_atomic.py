@@ -8,6 +8,7 @@ import os
 import stat
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -188,6 +189,24 @@ def test_failure_inside_the_block_changes_nothing(tmp_path: Path, error: BaseExc
     with pytest.raises(type(error)):
         fail()
     assert generation_of(tmp_path / "model") == 1
+    assert names_in(tmp_path) == ["model"]
+
+
+def test_interrupted_removal_is_finished(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ctrl-C while the old folder is taken away: nothing of it stays beside the new one."""
+    save(tmp_path / "model", 1)
+    remove, calls = os.rmdir, []
+
+    def interrupt_once(*arguments: Any, **more: Any) -> None:
+        calls.append(arguments)
+        if len(calls) == 1:
+            raise KeyboardInterrupt
+        remove(*arguments, **more)
+
+    monkeypatch.setattr(os, "rmdir", interrupt_once)
+    with pytest.raises(KeyboardInterrupt):
+        save(tmp_path / "model", 2)
+    assert generation_of(tmp_path / "model") == 2
     assert names_in(tmp_path) == ["model"]
 
 

@@ -248,7 +248,16 @@ def _sync(path: Path) -> None:
 
 
 def _discard(path: Path) -> bool:
-    """Remove a file or folder; False if there was none or the disk refuses."""
+    """Remove a file or folder, wholly even if Ctrl-C comes meanwhile; False if nothing went."""
+    try:
+        return _removed(path)
+    except BaseException:
+        _removed(path)
+        raise
+
+
+def _removed(path: Path) -> bool:
+    """Whether a file or folder could be removed: there may be none, or the disk refuses."""
     try:
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
