@@ -1,4 +1,4 @@
-"""Exit codes: 0 done, 1 the machine failed, 2 bad input, 130 Ctrl-C; one line for each failure."""
+"""Exit codes: 0 done, 1 the machine failed, 2 bad input, 130 Ctrl-C, 143 SIGTERM; one line each."""
 
 from __future__ import annotations
 
@@ -198,8 +198,11 @@ def test_foreign_run_folder_is_never_removed(
     assert notes.read_text() == "mine"
 
 
-def test_ctrl_c(data: Path, tiny_bert: Path, tmp_path: Path, command: Command) -> None:
-    """Exit code 130 and one line; what was done so far can be resumed."""
+@pytest.mark.parametrize(("sign", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
+def test_stopped_by_a_signal(
+    sign: signal.Signals, code: int, data: Path, tiny_bert: Path, tmp_path: Path, command: Command
+) -> None:
+    """Ctrl-C or SIGTERM: its exit code and one line; what was done so far can be resumed."""
     out = tmp_path / "model"
     every = ("--set", "train.checkpoint_every=1")
     process = spawn(training(data, tiny_bert, out, *every, steps=100_000))
@@ -207,9 +210,9 @@ def test_ctrl_c(data: Path, tiny_bert: Path, tmp_path: Path, command: Command) -
     deadline = time.monotonic() + 60
     while not checkpoint.exists() and process.poll() is None and time.monotonic() < deadline:
         time.sleep(0.05)
-    process.send_signal(signal.SIGINT)
+    process.send_signal(sign)
     said, problem = process.communicate(timeout=30)
-    assert process.returncode == 130, problem
+    assert process.returncode == code, problem
     assert problem == "protofit: stopped\n"
     assert said == ""
     assert not out.exists()

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from helpers.command import Command, fork, leftovers, training, weights_of
+from protofit.cli.main import TERMINATED, terminate
 
 STEPS, EVERY = 60, 3
 PAUSE = 0.1  # seconds that a step takes where a kill is due
@@ -112,6 +113,22 @@ def linger(after: int) -> None:
     Run._step = slow  # type: ignore[method-assign]
 
 
+def hold(after: int, reached: Path) -> None:
+    """Stand still, as the command does under SIGTERM, where the checkpoint of a step is written."""
+    from protofit.training import state
+
+    signal.signal(signal.SIGTERM, terminate)
+    write = state.write_manifest
+
+    def slow(folder: Path, content: dict[str, Any], **more: Any) -> None:
+        write(folder, content, **more)
+        if content["state"]["step"] >= after:
+            reached.touch()
+            time.sleep(60)
+
+    state.write_manifest = slow  # type: ignore[assignment]
+
+
 def kill_after(step: int, arguments: list[str], out: Path, dice: random.Random) -> int:
     """Kill a run a drawn moment after its checkpoint reached a step; the step that it left."""
     process = fork(arguments, out.with_name("log"), linger, step)
@@ -163,6 +180,27 @@ def test_killed_again_and_again(
     assert steps == sorted(steps)
     assert 0 < steps[0] < steps[2] < STEPS
     finished(fork(arguments, tmp_path / "log"))
+    same(out, reference)
+
+
+def test_terminated_while_it_writes(
+    reference: Reference, data: Path, tiny_bert: Path, tmp_path: Path
+) -> None:
+    """SIGTERM half-way through a checkpoint: nothing half-written stays; then --resume."""
+    out, reached, step = tmp_path / "model", tmp_path / "reached", 7 * EVERY
+    arguments = arguments_of(data, tiny_bert, out, reference.preset)
+    process = fork(arguments, tmp_path / "log", hold, step, reached)
+    while not reached.exists() and process.is_alive():
+        time.sleep(0.002)
+    assert leftovers(tmp_path) != []
+    process.terminate()
+    process.join(60)
+    assert process.exitcode == TERMINATED
+    assert (tmp_path / "log").read_text() == "protofit: stopped\n"
+    assert leftovers(tmp_path) == []
+    assert saved_step(out) == step - EVERY
+    assert not out.exists()
+    finished(fork([*arguments, "--resume"], tmp_path / "log"))
     same(out, reference)
 
 

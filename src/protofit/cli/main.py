@@ -6,6 +6,7 @@ import contextlib
 import io
 import json
 import os
+import signal
 import sys
 import warnings
 from typing import Any
@@ -26,6 +27,7 @@ from protofit.cli.train import train
 from protofit.errors import InputError, ProtoFitError
 
 INTERRUPTED = 130
+TERMINATED = 143
 
 app = typer.Typer(
     name="protofit",
@@ -47,6 +49,10 @@ app.command()(serve)
 app.add_typer(bench, name="bench")
 
 
+class Terminated(SystemExit):
+    """SIGTERM, on its way up: what was being written is taken away as after Ctrl-C."""
+
+
 def _version(value: bool) -> None:
     if value:
         typer.echo(f"protofit {__version__}")
@@ -65,7 +71,13 @@ def root(
 def main() -> None:
     """Entry point of the command."""
     _write_utf8()
+    signal.signal(signal.SIGTERM, terminate)
     sys.exit(run(sys.argv[1:]))
+
+
+def terminate(*_: object) -> None:
+    """Handler of SIGTERM: end the command, cleaning up on the way."""
+    raise Terminated(TERMINATED)
 
 
 def _write_utf8() -> None:
@@ -76,7 +88,7 @@ def _write_utf8() -> None:
 
 
 def run(arguments: list[str]) -> int:
-    """Run the command; returns the exit code: 0, 1 failure, 2 bad input, 130 Ctrl-C."""
+    """Run the command; returns the exit code: 0, 1 failure, 2 bad input, 130 or 143 stopped."""
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # two busy processes must not spin
     as_json = "--json" in arguments
     try:
@@ -86,8 +98,8 @@ def run(arguments: list[str]) -> int:
         return _stopped() if code == INTERRUPTED else code or 0
     except ProtoFitError as error:
         return _tell(error, as_json=as_json)
-    except KeyboardInterrupt:
-        return _stopped()
+    except (KeyboardInterrupt, Terminated) as stop:
+        return _stopped(TERMINATED if isinstance(stop, Terminated) else INTERRUPTED)
     except BrokenPipeError:
         sys.stderr.close()
         return 1
@@ -122,9 +134,9 @@ def _asks_for_memory(error: Exception) -> bool:
     return isinstance(error, RuntimeError) and any(words in str(error) for words in told)
 
 
-def _stopped() -> int:
+def _stopped(code: int = INTERRUPTED) -> int:
     typer.echo("protofit: stopped", err=True)
-    return INTERRUPTED
+    return code
 
 
 def _tell(error: ProtoFitError, as_json: bool) -> int:
