@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from helpers.quick import exactly, few_tickets, quick_classifier, quick_regressor
@@ -91,18 +92,20 @@ def test_loading_a_classifier_says_which_class_to_use(tiny_bert: Path, tmp_path:
 REFUSED = [
     (["1"] * 16, "not a number"),
     ([True] * 16, "not a number"),
-    ([None] * 16, "not a number"),
+    ([None] * 16, "target 0 is missing"),
+    (pd.Series([None] * 16, dtype="Int64"), "target 0 is missing"),
+    (pd.Series([pd.Timestamp(0)] * 16), "not a number"),
+    ([1j] * 16, "not a number"),
     ([float("nan")] * 16, "nan"),
     ([float("inf")] * 16, "inf"),
     ([1.0] * 15, "16 texts and 15 labels"),
     ([1e300] * 16, "target 0"),
+    ([10**400] * 16, "target 0"),
 ]
 
 
 @pytest.mark.parametrize(("targets", "words"), REFUSED)
-def test_what_is_no_finite_number_is_refused(
-    tiny_bert: Path, targets: list[Any], words: str
-) -> None:
+def test_what_is_no_finite_number_is_refused(tiny_bert: Path, targets: Any, words: str) -> None:
     with pytest.raises(InputError, match=words):
         quick_regressor(tiny_bert).fit(TEXTS, targets)
 

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import RegressorMixin
 
 from protofit.data.columns import LARGEST_TARGET
+from protofit.data.labels import is_missing, shown
 from protofit.errors import InputError
 from protofit.estimators.base import PFitEstimator
 
@@ -68,9 +70,21 @@ class PFitRegressor(RegressorMixin, PFitEstimator):  # type: ignore[misc,unused-
 
 
 def _number(value: Any, i: int) -> float:
-    if isinstance(value, (bool, np.bool_, str)) or value is None:
-        raise InputError(f"target {i} is {value!r}, not a number", fix="Give finite numbers.")
-    number = float(value)
+    if is_missing(value):
+        raise InputError(f"target {i} is missing ({value})", fix="Remove or correct the row.")
+    number = None if isinstance(value, (bool, np.bool_, str)) else _as_float(value)
+    if number is None:
+        raise InputError(f"target {i} is {shown(value)}, not a number", fix="Give finite numbers.")
     if not np.isfinite(number) or abs(number) > LARGEST_TARGET:
-        raise InputError(f"target {i} is {number}", fix="Remove or correct the row.")
+        raise InputError(f"target {i} is {shown(value)}", fix="Remove or correct the row.")
     return number
+
+
+def _as_float(value: Any) -> float | None:
+    """The number that a value is, infinite where it is too large; None if it is none."""
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf
+    except (TypeError, ValueError):
+        return None
