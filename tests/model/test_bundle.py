@@ -53,6 +53,19 @@ def test_what_is_saved_comes_back(bundle: Bundle, folder: Path) -> None:
     assert len(loaded.trace) == 3
 
 
+def test_a_folder_of_somebody_else_is_not_replaced(bundle: Bundle, tmp_path: Path) -> None:
+    """Replacing means deleting: only a model, or nothing, gives way."""
+    (tmp_path / "chapter.txt").write_text("years of work")
+    with pytest.raises(InputError, match="is not a model folder and is not overwritten"):
+        bundle.save(tmp_path)
+    assert (tmp_path / "chapter.txt").read_text() == "years of work"
+    assert [path.name for path in tmp_path.iterdir()] == ["chapter.txt"]
+    (tmp_path / "empty").mkdir()
+    for _ in range(2):
+        bundle.save(tmp_path / "empty")
+        np.testing.assert_array_equal(logits_of(Bundle.load(tmp_path / "empty")), logits_of(bundle))
+
+
 def test_saving_what_was_loaded_changes_no_byte(folder: Path, tmp_path: Path) -> None:
     Bundle.load(folder).save(tmp_path / "again")
     names = {path.name for path in folder.iterdir()}

@@ -12,6 +12,7 @@ import typer
 from protofit.cli.source import Columns, inputs_of, labels_of, read_rows
 from protofit.errors import InputError, ModelFolderError
 from protofit.storage.atomic import check_writable, remove_folder, sweep
+from protofit.storage.manifest import refuse_foreign
 
 if TYPE_CHECKING:
     import numpy as np
@@ -73,19 +74,13 @@ class Job:
         out = self.out
         if out.exists() and not out.is_dir():
             raise InputError("this is a file", where=str(out), fix="Name a folder for --out.")
-        if out.is_dir() and any(out.iterdir()):
-            if not (out / "protofit.json").is_file():
-                raise InputError(
-                    "the folder is not a model folder and is not overwritten",
-                    where=str(out),
-                    fix="Choose another --out.",
-                )
-            if not (self.resume or self.overwrite):
-                raise InputError(
-                    "the folder exists already",
-                    where=str(out),
-                    fix="Choose another --out, or give --overwrite.",
-                )
+        refuse_foreign(out, "Choose another --out.")
+        if out.is_dir() and any(out.iterdir()) and not (self.resume or self.overwrite):
+            raise InputError(
+                "the folder exists already",
+                where=str(out),
+                fix="Choose another --out, or give --overwrite.",
+            )
         check_writable(out.absolute().parent)
         self._tidy()
         if (self.run_folder / "checkpoint").exists() and not (self.resume or self.overwrite):

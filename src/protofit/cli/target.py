@@ -10,15 +10,11 @@ from protofit.errors import InputError
 def check_target(out: Path, model: Path, *, overwrite: bool) -> None:
     """Refuse early what would fail after the work, or destroy something else."""
     from protofit.storage.atomic import check_writable
+    from protofit.storage.manifest import refuse_foreign
 
     if out.exists() and not out.is_dir():
         raise InputError("this is a file", where=str(out), fix="Name a folder for --out.")
-    if out.is_dir() and any(out.iterdir()) and not (out / "protofit.json").is_file():
-        raise InputError(
-            "the folder is not a model folder and is not overwritten",
-            where=str(out),
-            fix="Choose another --out.",
-        )
+    refuse_foreign(out, "Choose another --out.")
     if out.is_dir() and any(out.iterdir()) and not (overwrite or out.resolve() == model.resolve()):
         raise InputError(
             "the folder holds another model",

@@ -129,7 +129,7 @@ class PFitEstimator(Explained, BaseEstimator):  # type: ignore[misc,unused-ignor
         return self._fitted().trace
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Write the model folder: safetensors and JSON, put in place in one step."""
+        """Write the model folder in one step, over a model that was there; no other is replaced."""
         self._fitted().save(Path(folder))
 
     @classmethod

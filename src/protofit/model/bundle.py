@@ -24,7 +24,7 @@ from protofit.model.inference import frozen_features, predict_logits
 from protofit.model.modeling import ProtoFitForSequenceClassification
 from protofit.settings import Settings
 from protofit.storage.atomic import recover, replace_folder, sweep, write_file
-from protofit.storage.manifest import read_manifest, write_manifest
+from protofit.storage.manifest import read_manifest, refuse_foreign, write_manifest
 from protofit.storage.tensors import writing_folder
 from protofit.storage.trace import TRACE_FILE, Row, read_trace, trace_csv
 
@@ -80,7 +80,8 @@ class Bundle:
         return frozen_features(self.model, tokens, np.arange(len(tokens)))
 
     def save(self, folder: Path) -> None:
-        """Write the model folder aside, then put it in place in one step."""
+        """Write the model folder aside, then put it in place in one step, over a model if any."""
+        refuse_foreign(folder)
         with writing_folder(folder), replace_folder(folder) as fresh, quiet_transformers():
             self.model.save_pretrained(str(fresh))
             self.tokenizer.save_pretrained(str(fresh))

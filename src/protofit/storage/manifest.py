@@ -11,6 +11,7 @@ from protofit.errors import InputError, ModelFolderError
 from protofit.storage.atomic import disk_errors, recover, write_file
 
 FORMAT = "protofit"
+MODEL_MANIFEST = "protofit.json"
 RESERVED = frozenset({"format", "format_version", "files", "checksum"})
 CHECKSUM = "checksum"
 REPAIR = "Restore the folder from a copy or train again."
@@ -33,7 +34,7 @@ def write_manifest(
     folder: Path,
     extra: dict[str, object],
     *,
-    name: str = "protofit.json",
+    name: str = MODEL_MANIFEST,
     format_version: int,
 ) -> None:
     """Write `folder/name`: the format, `extra`, and size and SHA-256 of every other file."""
@@ -53,10 +54,19 @@ def write_manifest(
     write_file(folder / name, json.dumps(content, sort_keys=True, indent=2) + "\n")
 
 
+def refuse_foreign(folder: Path, fix: str = "Choose another folder.") -> None:
+    """Raise if the folder holds something that is no model: nobody's work is replaced by one."""
+    with disk_errors(folder, "read"):
+        foreign = folder.is_dir() and any(folder.iterdir())
+    if foreign and not (folder / MODEL_MANIFEST).is_file():
+        found = "the folder is not a model folder and is not overwritten"
+        raise InputError(found, where=str(folder), fix=fix)
+
+
 def read_manifest(
     folder: Path,
     *,
-    name: str = "protofit.json",
+    name: str = MODEL_MANIFEST,
     supported: int,
     verify: bool = True,
 ) -> dict[str, object]:
