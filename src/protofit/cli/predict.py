@@ -73,12 +73,21 @@ def load_on(model: str, device: str | None) -> Bundle:
 
 
 def _kind(out: Path | None, *, as_json: bool) -> str:
+    """The format to write; what could not be written is refused before the work."""
     if out is None:
         return "jsonl" if as_json else "csv"
     suffix = out.suffix.lower().lstrip(".")
     if suffix not in ("csv", "tsv", "jsonl"):
         raise InputError(
             f"cannot write '{out.suffix}' files", where=str(out), fix="Use .csv, .tsv or .jsonl."
+        )
+    if out.is_dir():
+        raise InputError("this is a folder", where=str(out), fix="Give the name of a file.")
+    if not out.absolute().parent.is_dir():
+        raise InputError(
+            "there is no such folder",
+            where=str(out.parent),
+            fix="Make it, or choose another --out.",
         )
     return suffix
 
