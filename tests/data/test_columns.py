@@ -54,6 +54,18 @@ def test_bad_text(value: object, found: str) -> None:
     assert message.startswith(f"tickets.csv, line 6, column 'text': {found}")
 
 
+@pytest.mark.parametrize(
+    ("header", "words"),
+    [("text;label", "semicolons"), ("text\tlabel", "tabs"), ("text,label", "commas")],
+)
+def test_the_only_column_seems_to_be_several(header: str, words: str) -> None:
+    """As Excel writes a csv file where the comma is the decimal point."""
+    message = problem(texts, table(**{header: ["a;b"]}), "text")
+    assert f"there is no column 'text'. Its cells seem to be separated by {words}: " in message
+    assert message.endswith(f"The columns are {header!r}.")
+    assert texts(table(**{header: ["a;b"]}), header) == ["a;b"]
+
+
 def test_empty_texts_can_be_allowed_but_not_missing_ones() -> None:
     assert texts(table(text=["", " "]), "text", allow_empty=True) == ["", " "]
     message = problem(texts, table(text=["", None]), "text", allow_empty=True)

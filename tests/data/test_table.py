@@ -127,6 +127,18 @@ def test_uneven_row(here: Path, row: str, found: str, fix: str) -> None:
     assert message.startswith(f"t.csv, line 5: {found}. {fix}")
 
 
+@pytest.mark.parametrize(
+    ("name", "content", "fix"),
+    [("a.csv", "text;label\nHello, world;x\n", "by semicolons: save the file with commas"),
+     ("a.csv", "text\tlabel\nHello, world\tx\n", "by tabs: give --format tsv"),
+     ("a.tsv", "text,label\nHello\tworld,x\n", "by commas: give --format csv")],
+)  # fmt: skip
+def test_uneven_row_of_another_separator(here: Path, name: str, content: str, fix: str) -> None:
+    message = problem(put(name, content))
+    assert message.startswith(f"{name}, line 2: the row has 2 cells, the header has 1.")
+    assert fix in message
+
+
 def test_quote_that_is_never_closed(here: Path) -> None:
     message = problem(put("t.csv", 'text,label\na,x\n"b,y\nc,z\n'))
     assert message.startswith("t.csv, line 3: ")

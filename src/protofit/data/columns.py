@@ -11,6 +11,7 @@ from difflib import get_close_matches
 import numpy as np
 
 from protofit.data.labels import Label, is_missing, kind_of, plain_labels, shown
+from protofit.data.readers import other_separator
 from protofit.data.table import Table
 from protofit.errors import InputError
 
@@ -100,7 +101,9 @@ def _cells(table: Table, column: str) -> list[object]:
     if not column.strip():
         raise InputError("the column name is empty.", where=table.source, fix=available)
     close = _closest(column, list(table.columns))
-    fix = f"Did you mean {close!r}? {available}" if close else available
+    other = other_separator(list(table.columns))
+    hint = other or (f"Did you mean {close!r}?" if close else "")
+    fix = f"{hint} {available}".lstrip()
     raise InputError(f"there is no column {column!r}.", where=table.source, fix=fix)
 
 

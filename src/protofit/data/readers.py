@@ -25,6 +25,11 @@ FORMAT_OF_SUFFIX = {
     ".parquet": "parquet",
     ".txt": "txt",
 }
+_OTHER_SEPARATORS = {
+    ";": "Its cells seem to be separated by semicolons: save the file with commas.",
+    "\t": "Its cells seem to be separated by tabs: give --format tsv.",
+    ",": "Its cells seem to be separated by commas: give --format csv.",
+}
 _LARGEST_CELL = 2**31 - 1
 _cell_limit_lock = threading.Lock()
 
@@ -48,7 +53,7 @@ def read_delimited(data: bytes, source: str, *, delimiter: str) -> Parsed:
         cells: list[tuple[str, ...]] = []
         for line, record in records:
             if len(record) != len(names):
-                raise _uneven(len(record), len(names), f"{source}, line {line}", delimiter)
+                raise _uneven(len(record), names, f"{source}, line {line}", delimiter)
             lines.append(line)
             cells.append(tuple(record))
     if not cells:
@@ -175,9 +180,18 @@ def _records(text: str, source: str, delimiter: str) -> Iterator[tuple[int, list
         ) from None
 
 
-def _uneven(found: int, expected: int, where: str, delimiter: str) -> InputError:
-    mark = "tab" if delimiter == "\t" else "comma"
-    if found < expected:
+def other_separator(names: Sequence[str]) -> str | None:
+    """What to do where the only column name seems to be several, split by another character."""
+    held = [mark for mark in _OTHER_SEPARATORS if len(names) == 1 and mark in names[0]]
+    return _OTHER_SEPARATORS[held[0]] if held else None
+
+
+def _uneven(found: int, names: Sequence[str], where: str, delimiter: str) -> InputError:
+    mark, expected = "tab" if delimiter == "\t" else "comma", len(names)
+    other = other_separator(names)
+    if other is not None:
+        fix = other
+    elif found < expected:
         fix = "Add the missing cells (they may be empty)."
     else:
         fix = f"Put double quotes around a cell that holds a {mark}, or remove the extra cells."
