@@ -47,8 +47,7 @@ def predict(
     table = read_rows(data, fmt, columns, labelled=False, drop_bad=False)
     tokens = bundle.tokens(inputs_of(table, columns, allow_empty=True))
     if tokens.truncated:
-        found = f"{tokens.truncated} of {len(tokens)} texts were cut at the encoder's limit"
-        warnings.warn(found, ProtoFitWarning, stacklevel=2)
+        warnings.warn(bundle.cut_words(tokens), ProtoFitWarning, stacklevel=2)
     logits = bundle.logits(tokens)
     rows = _joined(table, _predictions(bundle, logits, probabilities=probabilities or as_json))
     rendered = _encodable(_render(rows, kind), table)

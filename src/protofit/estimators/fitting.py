@@ -61,7 +61,7 @@ def train(request: Request, reporter: Reporter | None = None) -> Bundle:
         standardise(model, request.labels[present])
     listener.stage("tokenising")
     tokens = bundle.tokens(request.inputs)
-    _warn(request, tokens)
+    _warn(request, bundle, tokens)
     options = request.options
     if options.checkpoint is not None:
         options = replace(options, fingerprint=fingerprint(request, source))
@@ -125,14 +125,9 @@ def standardise(model: Any, targets: np.ndarray) -> None:
     model.config.target_scale = spread if spread > 0 else 1.0
 
 
-def _warn(request: Request, tokens: Tokens) -> None:
+def _warn(request: Request, bundle: Bundle, tokens: Tokens) -> None:
     if tokens.truncated:
-        warnings.warn(
-            f"{tokens.truncated} of {len(tokens)} texts were cut at "
-            f"{request.settings.encoder.max_length} tokens (encoder.max_length)",
-            ProtoFitWarning,
-            stacklevel=3,
-        )
+        warnings.warn(bundle.cut_words(tokens), ProtoFitWarning, stacklevel=3)
     if request.classes is not None:
         counts = request.classes.counts(request.labels)
         lonely = [str(c) for c, n in zip(request.classes.classes, counts, strict=True) if n == 1]

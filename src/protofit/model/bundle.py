@@ -63,9 +63,20 @@ class Bundle:
             if not self.paired:
                 found, fix = fix, found
             raise InputError(f"the model was trained on {fix} and got {found}", fix=f"Give {fix}.")
-        encoder = self.settings.encoder
-        limit = token_limit(encoder.max_length, self.tokenizer, self.model.encoder.config)
-        return tokenise(inputs, self.tokenizer, limit, encoder.prefix)
+        return tokenise(inputs, self.tokenizer, self.limit, self.settings.encoder.prefix)
+
+    @property
+    def limit(self) -> int:
+        """Tokens at which a text is cut: what was asked for, or less if the encoder takes less."""
+        asked = self.settings.encoder.max_length
+        return token_limit(asked, self.tokenizer, self.model.encoder.config)
+
+    def cut_words(self, tokens: Tokens) -> str:
+        """How many texts were cut, where, and by what, as a warning says it."""
+        asked = self.limit == self.settings.encoder.max_length
+        why = "encoder.max_length" if asked else "the most that this encoder takes"
+        found = f"{tokens.truncated} of {len(tokens)} texts were cut"
+        return f"{found} at {self.limit} tokens ({why})"
 
     def logits(self, tokens: Tokens) -> np.ndarray:
         """Log-probabilities (n, C), or values (n, 1)."""
