@@ -56,6 +56,17 @@ def test_batches_are_what_the_tokenizer_pads(counts: list[int], data: st.DataObj
     assert tokens.truncated == sum(count + 2 > 8 for count in counts)
 
 
+@pytest.mark.parametrize("names", [TOKENIZER.model_input_names, UNTYPED.model_input_names])
+def test_a_text_without_tokens_is_one_of_padding(names: list[str]) -> None:
+    """A batch of such texts alone would have the width zero, which no encoder takes."""
+    bare = tokenizer_of(*names)
+    bare.backend_tokenizer.post_processor = None
+    tokens = tokenise(["", "my invoice", ""], bare, 8)
+    assert rows_of(tokens) == [[0], bare("my invoice")["input_ids"], [0]]
+    assert tokens.batch([0, 2], CPU)["attention_mask"].tolist() == [[1], [1]]
+    assert tokens.truncated == 0
+
+
 def test_pairs_have_segments_and_lose_words_from_the_longer_side() -> None:
     pairs = [(text_of(2), text_of(9)), (text_of(1), text_of(1))]
     tokens = tokenise(pairs, TOKENIZER, 8)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import copy
+import json
 import pickle
+import shutil
 import warnings
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,16 @@ def test_classes_are_sorted_and_predictions_have_their_type(
     probability = model.predict_proba(NEW)
     assert probability.shape == (len(NEW), len(ordered))
     assert predicted.tolist() == [ordered[i] for i in probability.argmax(axis=1)]
+
+
+def test_a_text_without_tokens_has_a_prediction(tiny_bert: Path, tmp_path: Path) -> None:
+    """Where the tokenizer frames no text: alone and beside others it is the same."""
+    bare = shutil.copytree(tiny_bert, tmp_path / "bare")
+    facts = json.loads((bare / "tokenizer.json").read_text())
+    (bare / "tokenizer.json").write_text(json.dumps({**facts, "post_processor": None}))
+    model = quick_classifier(bare).fit(["", *TEXTS[1:]], LABELS)
+    alone, beside = model.predict_proba([""]), model.predict_proba(["", *NEW])
+    np.testing.assert_allclose(alone[0], beside[0], rtol=1e-5)
 
 
 def test_columns_follow_classes_whatever_the_order_of_the_rows(tiny_bert: Path) -> None:

@@ -54,7 +54,11 @@ def tokenise(
     max_length: int,
     prefix: str = "",
 ) -> Tokens:
-    """Tokenise single texts or pairs, cut at `max_length` (pairs: the longer side first)."""
+    """Tokenise single texts or pairs, cut at `max_length` (pairs: the longer side first).
+
+    A text without any token, where the tokenizer frames none, stands as one padding token.
+    """
+    pad_id = tokenizer.pad_token_id or 0
     ids: list[np.ndarray] = []
     types: list[np.ndarray] = []
     truncated = 0
@@ -69,16 +73,16 @@ def tokenise(
             return_attention_mask=False,
             return_token_type_ids=typed,
         )
-        ids += [np.asarray(row, dtype=np.int32) for row in encoded["input_ids"]]
+        ids += [np.asarray(row or [pad_id], dtype=np.int32) for row in encoded["input_ids"]]
         if typed:
-            types += [np.asarray(row, dtype=np.uint8) for row in encoded["token_type_ids"]]
+            types += [np.asarray(row or [0], dtype=np.uint8) for row in encoded["token_type_ids"]]
         truncated += _count_cut(encoded["input_ids"], first, second, tokenizer, max_length)
     lengths = [len(row) for row in ids]
     return Tokens(
         ids=np.concatenate(ids) if ids else np.zeros(0, np.int32),
         types=np.concatenate(types) if types else None,
         offsets=np.concatenate([[0], np.cumsum(lengths)]).astype(np.int64),
-        pad_id=tokenizer.pad_token_id or 0,
+        pad_id=pad_id,
         truncated=truncated,
     )
 
