@@ -72,6 +72,30 @@ def test_class_with_one_example(tiny_bert: Path, tmp_path: Path, command: Comman
     assert result.json()["classes"] == ["bad", "good", "rare"]
 
 
+def test_many_classes_with_one_example(tiny_bert: Path, tmp_path: Path, command: Command) -> None:
+    """One line, whatever the names hold, and the number of those that are not in it."""
+    rows = [{"text": f"the only {i}", "label": f"rare\n{i:02}"} for i in range(12)]
+    table = write_jsonl(tmp_path / "a.jsonl", [*EXAMPLES, *rows])
+    result = command(*training(table, tiny_bert, tmp_path / "model"))
+    warned(result, "only one example of: rare 00, rare 01, ", ", rare 09 and 2 more")
+
+
+@pytest.mark.parametrize("name", ["[bold]good", "[/good]", ":smile:", "[good"])
+def test_names_that_a_terminal_library_would_read(
+    name: str, tiny_bert: Path, tmp_path: Path, command: Command
+) -> None:
+    """Labels and paths with brackets are printed as they are, in the facts and the confusion."""
+    rows = [{**row, "label": name} if row["label"] == "good" else row for row in EXAMPLES]
+    table = write_jsonl(tmp_path / "a.jsonl", rows)
+    out = tmp_path / name.replace("/", "")
+    done = command(*training(table, tiny_bert, out, "--eval", str(table)))
+    assert (done.code, done.err) == (0, "")
+    assert done.out.count(name) >= 3
+    shown = command("info", out)
+    assert (shown.code, shown.err) == (0, "")
+    assert shown.out.count(name) >= 2
+
+
 def test_text_of_one_megabyte(tiny_bert: Path, tmp_path: Path, command: Command) -> None:
     """It is cut, counted and learned from."""
     rows = [*EXAMPLES, {"text": "parcel " * 150_000, "label": "good"}]

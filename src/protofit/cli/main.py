@@ -149,4 +149,4 @@ def _tell(error: ProtoFitError, as_json: bool) -> int:
 
 
 def _show_warning(message: Any, *_: Any, **__: Any) -> None:
-    typer.echo(f"protofit: warning: {message}", err=True)
+    typer.echo(f"protofit: warning: {' '.join(str(message).split())}", err=True)

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 
 def print_json(value: Any) -> None:
@@ -29,12 +32,18 @@ def _plain(value: Any) -> Any:
     return value
 
 
+def plain_console() -> Console:
+    """A console that prints what people wrote as it is: "[x]" is no style, ":x:" no picture."""
+    from rich.console import Console
+
+    return Console(markup=False, emoji=False)
+
+
 def print_pairs(title: str, pairs: dict[str, Any]) -> None:
     """A title and aligned name-value lines."""
-    from rich.console import Console
     from rich.table import Table
 
-    console = Console()
+    console = plain_console()
     console.print(title, style="bold", soft_wrap=True, highlight=False)
     table = Table(show_header=False, box=None, pad_edge=False)
     table.add_column(style="dim")
@@ -53,7 +62,6 @@ def shown(value: Any) -> str:
 
 def print_confusion(confusion: list[list[int]], names: list[str]) -> None:
     """Rows: the true class; columns: the predicted one."""
-    from rich.console import Console
     from rich.table import Table
 
     table = Table()
@@ -62,4 +70,4 @@ def print_confusion(confusion: list[list[int]], names: list[str]) -> None:
         table.add_column(name, justify="right")
     for name, row in zip(names, confusion, strict=True):
         table.add_row(name, *[str(count) for count in row])
-    Console().print(table)
+    plain_console().print(table)

@@ -132,9 +132,9 @@ def _warn(request: Request, bundle: Bundle, tokens: Tokens) -> None:
         counts = request.classes.counts(request.labels)
         lonely = [str(c) for c, n in zip(request.classes.classes, counts, strict=True) if n == 1]
         if lonely:
-            warnings.warn(
-                f"only one example of: {', '.join(lonely[:10])}", ProtoFitWarning, stacklevel=3
-            )
+            more = f" and {len(lonely) - 10} more" if len(lonely) > 10 else ""
+            found = f"only one example of: {', '.join(lonely[:10])}{more}"
+            warnings.warn(found, ProtoFitWarning, stacklevel=3)
 
 
 def fingerprint(request: Request, source: EncoderSource) -> str:
