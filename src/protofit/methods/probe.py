@@ -13,6 +13,7 @@ weights, so that what is saved is one linear map of f(x).
 Deviations:
 - No optimiser step is taken: settings of the training loop have no effect, and no slice of the
   training data is held back.
+- With two classes the first row of W is 0 and the penalty is on the second alone.
 - Examples of weight 0 are left out; other weights are not used.
 - Under the Hugging Face Trainer, which cannot be told to take no step, the encoder and the map
   are trained on from there.

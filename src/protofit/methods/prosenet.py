@@ -21,6 +21,9 @@ Deviations:
 - W starts at 1 for the class of the example and 0 elsewhere, times a fixed t. With a few hundred
   steps at an encoder's learning rate, a random W stays as it was drawn. t is set once: the root
   mean square of the first logit gaps is `floor` + (`gap` − `floor`) · separability, as in PFit.
+- Clustering and evidence terms are means, where the publication has sums: their weight does not
+  depend on the size of the batch or on K.
+- Similarity is exp(−d), as in the public program we know of; the publication has exp(−d²).
 - K is 8 per class where it is not given (the paper leaves it to the user).
 - Prototypes are also projected before predictions are made, so that what predicts are training
   examples: at the end, and whenever a held-back slice is scored.
