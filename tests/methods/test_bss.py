@@ -79,6 +79,15 @@ def test_rows_without_weight_are_not_there() -> None:
     assert smallest_singular_squares(values, 2, few).item() == 0.0
 
 
+def test_examples_of_weight_zero_are_not_penalised() -> None:
+    features, labels = blobs(8, 12)
+    head = started("bss", features, labels, dropout=0.0, weight=0.5)
+    weights = torch.tensor([1.0, 2, 1, 1, 1, 0, 0, 0])
+    got = head.loss(torch.from_numpy(features), torch.from_numpy(labels), weights)
+    expected = 0.5 * penalty(features[:5].astype(np.float64), 1)
+    assert got.parts["spectrum"].item() == pytest.approx(expected, rel=1e-5)
+
+
 def test_the_loss_is_raw_plus_the_penalty() -> None:
     features, labels = blobs(16)
     batch, known = torch.from_numpy(features), torch.from_numpy(labels)

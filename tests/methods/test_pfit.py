@@ -59,6 +59,17 @@ def test_gradients_of_the_loss(task: str, preset: str) -> None:
     assert torch.autograd.gradcheck(loss, (features, *leaves.values()), atol=1e-7)
 
 
+@pytest.mark.parametrize("task", TASKS)
+def test_weights_scale_the_losses(task: str) -> None:
+    head = make_head(task=task)
+    features, labels = make_batch(6, task=task)
+    rows = zip(features.split(1), labels.split(1), strict=True)
+    each = torch.stack([head.loss(x, y).parts["fit"] for x, y in rows])
+    weights = torch.tensor([0.0, 2, 1, 1, 2, 0])
+    got = head.loss(features, labels, weights).parts["fit"]
+    torch.testing.assert_close(got, (each * weights).mean())
+
+
 def test_the_loss_is_the_sum_of_its_parts() -> None:
     head = make_head(loud("default"))
     head.threshold.fill_(9.0)

@@ -219,6 +219,16 @@ def test_the_tracked_variance_follows_the_distances() -> None:
     assert head.clustering_variance().item() == pytest.approx(head.spread.item() / 4.0)
 
 
+def test_the_tracked_variance_leaves_out_examples_of_weight_zero() -> None:
+    config = replace(QUIET, scale=ScaleConfig(kind="split", momentum=0.5))
+    few, all_of_them = make_head(config), make_head(config)
+    features, labels = make_batch(8)
+    few.observe(features[:5], labels[:5])
+    all_of_them.observe(features, labels, torch.tensor([1.0, 1, 2, 1, 1, 0, 0, 0]))
+    assert all_of_them.spread.item() == pytest.approx(few.spread.item())
+    assert all_of_them.threshold.item() == pytest.approx(few.threshold.item())
+
+
 def test_predicting_changes_nothing() -> None:
     head = make_head(BUSY)
     before = {name: value.clone() for name, value in head.state_dict().items()}

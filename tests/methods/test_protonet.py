@@ -98,6 +98,18 @@ def test_a_learned_temperature_has_a_gradient_and_is_in_the_trace() -> None:
     assert head.log_temperature.grad.item() != 0
 
 
+def test_the_first_examples_of_a_class_are_its_remembered_mean() -> None:
+    batch = make_batch(6, 3, 4, 1.0, seed=4)
+    head = ProtoNet(ProtoNetConfig(), HeadShape(4, 3)).double()
+    labels = np.array([0, 0, 2, 0, 2, 0])
+    head.observe(tensor(batch.features), tensor(labels))
+    head.settle()
+    assert head.memory.known.tolist() == [True, False, True]
+    for c in (0, 2):
+        expected = batch.features[labels == c].mean(axis=0)
+        np.testing.assert_allclose(head.memory.means[c], expected, rtol=1e-12)
+
+
 def test_the_remembered_means_move_after_the_step_by_the_number_of_examples() -> None:
     batch = make_batch(10, 3, 4, 1.0, seed=4)
     labels = np.array([0, 0, 1, 0, 0, 1, 0, 0, 0, 0])

@@ -69,7 +69,13 @@ def test_the_seed_decides_the_first_weights() -> None:
     assert torch.equal(first.linear.weight, same.linear.weight)
     assert not torch.equal(first.linear.weight, other.linear.weight)
     assert not first.linear.bias.any()
-    assert 0.01 < first.linear.weight.std().item() < 0.04
+
+
+@pytest.mark.parametrize("spread", [0.02, 0.1])
+def test_the_first_weights_have_the_spread_that_is_set(spread: float) -> None:
+    head = Raw(RawConfig(init_std=spread), HeadShape(800, 3))
+    head.start(view_of(np.zeros((4, 800), np.float32), np.arange(4) % 2))
+    assert head.linear.weight.std().item() == pytest.approx(spread, rel=0.1)
 
 
 def test_dropout_is_for_training_only() -> None:

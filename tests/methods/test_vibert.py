@@ -15,6 +15,7 @@ from protofit.errors import InputError
 from protofit.methods.base import HeadShape
 from protofit.methods.vibert import VIBERT, VIBERTConfig, gaussian_divergence
 from reference import vibert as ref
+from reference.test_reference import numeric_gradient
 
 
 def made(features: np.ndarray, labels: np.ndarray, **settings: Any) -> VIBERT:
@@ -53,6 +54,44 @@ def test_loss_and_prediction(size: int, bottleneck: int, draws: int, seed: int) 
     for x, row in zip(batch.numpy(), head(batch).detach().numpy(), strict=True):
         values = ref.output(layers, x)
         assert row == pytest.approx([-ref.cross_entropy(values, c) for c in range(len(row))])
+
+
+def frozen_noise(head: VIBERT, size: int, seed: int) -> np.ndarray:
+    """The draws that `loss` makes after this seed (draws, B, K)."""
+    torch.manual_seed(seed)
+    shape = (head.config.draws, size, head.linear.in_features)
+    return torch.randn(shape, dtype=torch.float64).numpy()
+
+
+def test_the_gradient_runs_through_mean_and_spread() -> None:
+    features, labels = blobs(30)
+    head = made(features, labels, bottleneck=3, beta=0.3, draws=2, dropout=0.0).double()
+    batch = torch.from_numpy(features[:4]).double().requires_grad_()
+    torch.manual_seed(5)
+    head.loss(batch, torch.from_numpy(labels[:4])).loss.backward()
+    layers, noise = layers_of(head), frozen_noise(head, 4, 5)
+
+    def loss(x: np.ndarray) -> float:
+        return ref.loss(layers, x, labels[:4].tolist(), noise, 0.3)
+
+    assert batch.grad is not None
+    wanted = numeric_gradient(loss, batch.detach().numpy())
+    np.testing.assert_allclose(batch.grad, wanted, rtol=1e-5, atol=1e-7)
+
+
+def test_weights_scale_every_draw_of_an_example() -> None:
+    features, labels = blobs(30)
+    head = made(features, labels, bottleneck=3, beta=0.3, draws=2, dropout=0.0).double()
+    batch, known = torch.from_numpy(features[:4]).double(), torch.from_numpy(labels[:4])
+    weights = torch.tensor([0.0, 2, 1.5, 0.5]).double()
+    torch.manual_seed(5)
+    got = head.loss(batch, known, weights).loss
+    layers, noise = layers_of(head), frozen_noise(head, 4, 5)
+    each = [
+        ref.loss(layers, features[i : i + 1].astype(float), [int(labels[i])], noise[:, [i]], 0.3)
+        for i in range(4)
+    ]
+    assert got.item() == pytest.approx(float(weights.numpy() @ each) / 4, rel=1e-6)
 
 
 def test_divergence_by_hand_and_by_torch() -> None:
@@ -123,6 +162,15 @@ def test_codes_are_drawn_in_training_only() -> None:
     assert torch.equal(bare.loss(batch, known).loss, bare.loss(batch, known).loss)
 
 
+def test_features_are_dropped_in_training_only() -> None:
+    features, labels = blobs(60)
+    batch = torch.from_numpy(features)
+    head = made(features, labels, dropout=0.5, draws=0)
+    assert not torch.equal(head(batch), head(batch))
+    head.eval()
+    assert torch.equal(head(batch), head(batch))
+
+
 def test_more_draws_give_a_steadier_loss() -> None:
     features, labels = blobs(20)
     batch, known = torch.from_numpy(features), torch.from_numpy(labels)
@@ -155,6 +203,16 @@ def test_the_size_of_the_code(dimension: int, size: int) -> None:
     hidden = (dimension + size) // 2
     assert head.second.out_features == hidden
     assert head.first.out_features == (hidden + dimension) // 2
+
+
+def test_first_weights_have_the_variance_of_a_linear_layer() -> None:
+    features, labels = blobs(20, dimension=64)
+    head = made(features, labels, bottleneck=48)
+    for layer in (head.first, head.second, head.to_mean, head.to_spread):
+        usual = torch.nn.Linear(layer.in_features, layer.out_features).weight.std().item()
+        assert layer.weight.std().item() == pytest.approx(usual, rel=0.1)
+        assert not layer.bias.any()
+    assert 0.7 < head.prior_mean.std().item() < 1.3
 
 
 def test_the_seed_decides_the_first_values() -> None:

@@ -78,3 +78,11 @@ def test_creation_is_in_order_within_the_room() -> None:
     assert chosen(0) == []
     assert chosen(9, first_only=True) == [1, 2, 3, 4]
     assert chosen(0, first_only=True) == []
+
+
+def test_an_example_exactly_as_far_as_the_threshold_is_not_far() -> None:
+    """Neither from the mean nor from a cluster made before it."""
+    points = torch.tensor([[2.0, 0.0], [9.0, 0.0], [9.0, 2.0], [9.0, -2.5]])
+    arguments = (points, torch.zeros(2), torch.tensor(4.0), 9)
+    assert far_from_class(*arguments, first_only=False).tolist() == [1, 3]
+    assert far_from_class(*arguments, first_only=True).tolist() == [1, 2, 3]

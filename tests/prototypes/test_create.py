@@ -54,6 +54,21 @@ def test_a_class_without_prototypes_is_infinitely_far() -> None:
     assert nearest_own(distance, label, ~one, label).item() == math.inf
 
 
+@pytest.mark.parametrize("level", [0.0, 4.0])
+def test_a_distance_of_exactly_the_threshold_is_not_beyond_it(level: float) -> None:
+    features = torch.tensor([[level**0.5, 0.0], [level**0.5, 0.0]])
+    nearest, labels = torch.full((2,), level), torch.zeros(2, dtype=torch.long)
+    assert not sequential(features, labels, nearest, torch.tensor(level)).any()
+    assert not farthest(labels, nearest, torch.tensor(level)).any()
+
+
+def test_an_example_exactly_the_threshold_from_a_new_prototype_is_its_own() -> None:
+    features = torch.tensor([[9.0, 0.0], [9.0, 2.0], [9.0, 4.5]])
+    nearest, labels = features.square().sum(dim=1), torch.zeros(3, dtype=torch.long)
+    chosen = sequential(features, labels, nearest, torch.tensor(4.0))
+    assert chosen.tolist() == [True, False, True]
+
+
 @pytest.mark.parametrize("rule", ["sequential", "farthest"])
 @some
 @given(problem=problems(), free=st.integers(0, 5))

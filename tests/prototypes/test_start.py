@@ -38,6 +38,13 @@ def test_every_example_of_a_class_can_be_drawn() -> None:
     assert seen == set(range(6))
 
 
+def test_no_example_is_drawn_twice() -> None:
+    labels = np.repeat([0, 1], 20)
+    for seed in range(5):
+        picked = pick_examples(labels, 2, 15, draw(seed))
+        assert len(set(picked.tolist())) == 30
+
+
 def test_class_means_against_a_loop() -> None:
     numbers = draw(3)
     features, labels = numbers.normal(size=(30, 5)), numbers.integers(0, 4, 30)
