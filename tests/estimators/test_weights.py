@@ -11,6 +11,7 @@ import torch
 
 from helpers.quick import exactly, few_tickets, quick_classifier, quick_regressor
 from protofit.errors import InputError
+from protofit.estimators.fitting import normalised_weights
 
 TEXTS, LABELS = few_tickets(7)
 UNEVEN = [*LABELS[:10], *["returns"] * 4]  # 5 billing, 9 returns
@@ -43,6 +44,13 @@ def unweighted(tiny_bert: Path) -> np.ndarray:
 def test_equal_weights_are_none(tiny_bert: Path, unweighted: np.ndarray, weight: float) -> None:
     weights = [weight] * len(TEXTS)
     np.testing.assert_array_equal(probabilities(tiny_bert, weights), unweighted)
+
+
+def test_weights_average_to_one() -> None:
+    weights = np.array([0.0, 3.0, 9.0])
+    np.testing.assert_allclose(normalised_weights(weights), [0, 0.75, 2.25])
+    assert normalised_weights(np.full(3, 0.2)) is None
+    assert normalised_weights(None) is None
 
 
 def test_equal_class_weights_are_none(tiny_bert: Path, unweighted: np.ndarray) -> None:

@@ -16,7 +16,12 @@ BASE = {
 }
 
 
-def build(encoder: Path, classes: list[Any] | None, settings: dict[str, Any] | None = None) -> Any:
+def build(
+    encoder: Path,
+    classes: list[Any] | None,
+    settings: dict[str, Any] | None = None,
+    method: str = "pfit",
+) -> Any:
     """(model, tokenizer) that has seen no data; no classes: regression."""
     from protofit import Settings
     from protofit.data.labels import ClassOrder
@@ -24,7 +29,8 @@ def build(encoder: Path, classes: list[Any] | None, settings: dict[str, Any] | N
     from protofit.model.build import build_model
 
     order = None if classes is None else ClassOrder.of(classes)
-    chosen = Settings.build("default", "pfit", {**BASE, **(settings or {})})
+    base = BASE if method == "pfit" else {}
+    chosen = Settings.build("default", method, {**base, **(settings or {})})
     return build_model(resolve_encoder(encoder), chosen, order)
 
 

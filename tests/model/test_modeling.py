@@ -175,11 +175,14 @@ def test_the_skip_connection_adds_the_mean_word_vector(bundle: Any, tmp_path: Pa
     config = ProtoFitConfig.from_pretrained(tmp_path)
     config.encoder_settings["skip_connection"] = True
     skipping = ProtoFitForSequenceClassification.from_pretrained(tmp_path, config=config)
-    batch = batch_of(bundle, [TEXTS[0]])
+    batch = batch_of(bundle, [TEXTS[0], "late"])  # the second one is padded
     with torch.no_grad():
         added = skipping.features(**batch) - plain.features(**batch)
-        words = plain.get_input_embeddings()(batch["input_ids"]).mean(dim=1)
-    torch.testing.assert_close(added, words, rtol=1e-4, atol=1e-6)
+        words = plain.get_input_embeddings()(batch["input_ids"])
+    pairs = zip(words, batch["attention_mask"], strict=True)
+    expected = torch.stack([row[mask.bool()].mean(dim=0) for row, mask in pairs])
+    assert not batch["attention_mask"].all()
+    torch.testing.assert_close(added, expected, rtol=1e-4, atol=1e-6)
 
 
 def test_an_empty_configuration_survives_a_round_trip(tmp_path: Path) -> None:

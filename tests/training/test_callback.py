@@ -186,6 +186,7 @@ def test_resuming_gives_what_the_whole_run_gives(
 def test_regression_in_the_unit_of_the_targets(tiny_bert: Path, tmp_path: Path) -> None:
     trainer = train(tiny_bert, tmp_path, TARGETS)
     assert trainer.model.config.target_mean == pytest.approx(np.mean(TARGETS))
+    assert trainer.model.config.target_scale == pytest.approx(np.std(TARGETS))
     predicted = trainer.predict(trainer.train_dataset).predictions[:, 0]
     assert 100 <= predicted.min() <= predicted.max() <= 400
 
@@ -234,6 +235,27 @@ def test_rows_of_weight_zero_are_absent_from_the_start(tiny_bert: Path, tmp_path
     trainer_of(alone, tokenizer, rows[4:], tmp_path, after=[other], **named).train()
     found, expected = (one.at_start["bank.vectors"] for one in (watch, other))
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("saving", "ready"), [("no", [5]), ("steps", [3, 5])])
+def test_heads_are_re_estimated_in_time(
+    tiny_bert: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    saving: str,
+    ready: list[int],
+) -> None:
+    """Every R steps; and before the head is saved or the training data is let go of."""
+    model, tokenizer = build(tiny_bert, LABELS, {"head.every": 2}, "imp-exact")
+    rows = rows_of(tokenizer, TEXTS, indices(LABELS))
+    calls: dict[str, list[int]] = {"refresh": [], "ready": []}
+    for verb, clocks in calls.items():
+        note = lambda clocks=clocks: clocks.append(int(model.head.clock))  # noqa: E731
+        monkeypatch.setattr(model.head, verb, note)
+    named: dict[str, Any] = {"max_steps": 5, "save_strategy": saving, "save_steps": 3}
+    trainer_of(model, tokenizer, rows, tmp_path, **named).train()
+    assert calls["refresh"] == [2, 4]
+    assert sorted(set(calls["ready"])) == ready
 
 
 def test_data_without_labels_is_refused(tiny_bert: Path, tmp_path: Path) -> None:

@@ -9,8 +9,10 @@ import numpy as np
 import pytest
 import torch
 
-from helpers.quick import ROOMY, exactly, few_tickets
+from helpers.quick import ROOMY, exactly, few_tickets, quick_regressor
 from helpers.runs import PLAIN, make_run
+from protofit.data.batches import split_slice
+from protofit.model.inference import frozen_features
 from protofit.storage.trace import Row
 from protofit.training import loop
 from protofit.training.loop import Run
@@ -294,6 +296,83 @@ def test_the_slice_is_held_back_from_training(tiny_bert: Path) -> None:
     score = run.run().best_score
     assert 0 <= score[0] <= 1
     assert score[1] < 0
+
+
+@pytest.mark.parametrize("method", ["prosenet", "protonet"])
+def test_the_best_weights_hold_the_prototypes_that_were_judged(
+    tiny_bert: Path, method: str
+) -> None:
+    """They are those of the encoder at the end of its epoch, not of the steps before."""
+    settings = {
+        "train.batch_size": 16,
+        "train.validation_share": 0.25,
+        "train.learning_rate": 1e-3,
+        "train.epochs": 1,
+        "train.min_steps": 0,
+    }
+    run = make_run(tiny_bert, TEXTS, LABELS, settings, method)
+    assert run.run().best_score is not None
+    head, labels = run.model.head, run.data.labels[run.rows]
+    features = frozen_features(run.model, run.data.tokens, run.rows)
+    if method == "prosenet":
+        found, expected = head.vectors, features[head.example]
+    else:
+        found = head.memory.means
+        expected = torch.stack([features[labels == label].mean(dim=0) for label in (0, 1)])
+    torch.testing.assert_close(found.detach(), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_the_slice_of_a_regression_is_judged_by_its_squared_error(tiny_bert: Path) -> None:
+    prices = np.linspace(10, 20, len(TEXTS))
+    settings = {**STOPPING, **exactly(3)}  # one epoch: 36 texts are left to train on
+    model = quick_regressor(tiny_bert, settings, batch_size=16).fit(TEXTS, prices)
+    _, held = split_slice(None, len(TEXTS), 0.25, 0)
+    error = np.square(model.predict([TEXTS[i] for i in held]) - prices[held]).mean()
+    assert model.bundle_.record["slice_score"] == pytest.approx([-error], rel=1e-4)
+
+
+def gradients(
+    monkeypatch: pytest.MonkeyPatch, encoder: Path, texts: int, settings: dict[str, Any]
+) -> list[torch.Tensor]:
+    """All gradients of every step as one vector, as the optimiser meets them."""
+    seen: list[torch.Tensor] = []
+
+    def build(model: Any, *more: Any) -> torch.optim.Optimizer:
+        def look(*_: Any) -> None:
+            each = [p.grad.flatten() for p in model.parameters() if p.grad is not None]
+            seen.append(torch.cat(each).clone())
+
+        optimiser = build_optimiser(model, *more)
+        optimiser.register_step_pre_hook(look)
+        return optimiser
+
+    monkeypatch.setattr(loop, "build_optimiser", build)
+    make_run(encoder, TEXTS[:texts], LABELS[:texts], {**PLAIN, **settings}).run()
+    return seen
+
+
+def test_a_step_with_fewer_batches_is_their_mean_too(
+    tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two batches where four would make a step: as large a gradient as where two do."""
+    settings = {**exactly(1), "train.batch_size": 8, "train.clip_norm": None}
+    few, usual = (
+        gradients(monkeypatch, tiny_bert, 16, {**settings, "train.accumulate": parts})[0]
+        for parts in (4, 2)
+    )
+    assert usual.norm() > 0.01
+    torch.testing.assert_close(few, usual)
+
+
+def test_the_gradient_of_all_parameters_is_clipped_together(
+    tiny_bert: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    free, held = (
+        gradients(monkeypatch, tiny_bert, 48, {**exactly(1), "train.clip_norm": limit})[0]
+        for limit in (None, 0.02)
+    )
+    assert free.norm() > 0.04
+    torch.testing.assert_close(held, free * (0.02 / free.norm()), rtol=1e-3, atol=1e-7)
 
 
 class Listener(Reporter):
