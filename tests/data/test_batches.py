@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from protofit.config.train import TrainConfig
-from protofit.data.batches import epoch_batches, rank_share, split_slice
+from protofit.data.batches import batches_of_bucket, epoch_batches, rank_share, split_slice
 from protofit.training.plan import make_plan
 
 some = settings(max_examples=100, deadline=None)
@@ -69,6 +69,13 @@ def test_small_data_is_mixed_in_spite_of_buckets() -> None:
         for epoch in range(8)
     ]
     assert len(set.union(*partners)) > 25
+
+
+@pytest.mark.parametrize(
+    ("examples", "batches"), [(1, 1), (255, 1), (256, 2), (1023, 7), (2048, 16), (10**6, 16)]
+)
+def test_a_bucket_is_at_most_a_quarter_of_the_data(examples: int, batches: int) -> None:
+    assert batches_of_bucket(examples, 32, 16) == batches
 
 
 def test_batches_come_in_no_order_of_length() -> None:

@@ -219,6 +219,7 @@ def test_accumulated_batches_weigh_as_much_as_one_large_batch(
             gradient_accumulation_steps=parts,
         )
         firsts.append(trainer.state.log_history[0])
+        assert trainer.model.head.bank.window.shape[0] == 2  # δ: the steps of an epoch
     assert firsts[1]["loss"] == pytest.approx(firsts[0]["loss"], rel=0.01)
     assert firsts[1]["grad_norm"] == pytest.approx(firsts[0]["grad_norm"], rel=0.01)
 
