@@ -208,6 +208,17 @@ def test_identical_texts_give_positive_scales(preset: str, size: int) -> None:
     assert bool(head(torch.from_numpy(features)).isfinite().all())
 
 
+def test_rounding_is_no_distance_to_fit_a_temperature_to() -> None:
+    """Texts that look alike differ in their last digits; a σ of that size makes noise certain."""
+    draw = np.random.default_rng(0)
+    features = (1 + 1e-6 * draw.normal(size=(12, DIMENSION))).astype(np.float32)
+    config = PFitConfig.preset("default")
+    head = started(features, np.arange(12) % 2, config, classes=2)
+    assert head.log_variance.exp().item() == pytest.approx(config.scale.variance)
+    far = torch.from_numpy(features + draw.normal(0, 0.1, features.shape).astype(np.float32))
+    assert head(far).exp().min() > 0.45
+
+
 TARGETS = np.random.default_rng(0).exponential(1.0, 80).astype(np.float32)
 
 

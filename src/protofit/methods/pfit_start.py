@@ -19,6 +19,7 @@ from protofit.prototypes.start import class_means, pick_examples, separability
 if TYPE_CHECKING:
     from protofit.methods.pfit import PFit
 
+NO_GAP = 1e-6  # of the mean squared norm: a smaller gap is rounding, σ stays where it is
 RANDOM_STD = 0.02  # PF-I: the initialiser range that encoders use for their own weights
 
 
@@ -114,8 +115,9 @@ class PFitStart:
         nearest = nearest_of_class(distances, owners, self.groups)
         present = torch.bincount(own, minlength=self.groups) > 0
         gap = logit_gap(nearest[:, present])
-        target = wanted_gap(visible, scale.floor, scale.gap)
-        method.log_variance.fill_(math.log(max(gap / (2 * target), SMALLEST)))
+        if gap > NO_GAP * float(features.square().sum(dim=1).mean()):
+            target = wanted_gap(visible, scale.floor, scale.gap)
+            method.log_variance.fill_(math.log(max(gap / (2 * target), SMALLEST)))
         within = nearest.gather(1, own.unsqueeze(1)).squeeze(1)
         method.spread.fill_(max(float(within.mean()), SMALLEST))
         wanted = float(np.quantile(within.cpu().numpy(), scale.quantile))
