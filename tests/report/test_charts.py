@@ -10,6 +10,7 @@ from protofit.report import charts
 from protofit.report.library import compiled
 
 NAMES = ["billing", "returns", "account"]
+MANY = [f"class {i}" for i in range(77)]
 MATRIX = [[8, 2, 0], [0, 5, 0], [0, 0, 0]]
 
 
@@ -25,7 +26,9 @@ def trace(*counts: int) -> list[dict[str, Any]]:
 
 SPECS = {
     "confusion": charts.confusion(MATRIX, NAMES),
-    "confusion of many": charts.confusion([[1] * 77] * 77, [f"class {i}" for i in range(77)]),
+    "confusion of many": charts.confusion(
+        [[int(i == j) for j in range(77)] for i in range(77)], MANY
+    ),
     "confusion of odd names": charts.confusion([[1, 0], [0, 1]], ["it's", '"} + alert(1)']),
     "calibration": charts.calibration([{"confidence": 0.5, "accuracy": 0.4, "texts": 3}]),
     "scatter": charts.scatter([{"true": 1.0, "predicted": 2.0}]),
@@ -63,6 +66,16 @@ def test_a_cell_of_the_confusion_is_a_count_and_its_share_of_the_row() -> None:
     assert cells["billing", "returns"] == (2, 0.2)
     assert cells["returns", "billing"] == (0, 0)
     assert cells["account", "account"] == (0, 0)  # a class without texts divides by nothing
+
+
+def test_of_many_classes_empty_cells_are_left_out_and_every_class_keeps_its_place() -> None:
+    spec = SPECS["confusion of many"]
+    cells = spec["data"]["values"]
+    assert [(cell["true"], cell["predicted"]) for cell in cells] == [
+        (name, name) for name in MANY
+    ]  # fmt: skip
+    assert spec["encoding"]["x"]["scale"]["domain"] == MANY
+    assert spec["encoding"]["y"]["scale"]["domain"] == MANY
 
 
 def test_counts_stand_in_the_cells_only_where_there_is_room() -> None:

@@ -95,6 +95,7 @@ def test_a_spark_is_the_line_of_a_card_on_a_scale_that_all_share() -> None:
             (use.step, use.importance) for use in card.history
         ]
     assert spec["encoding"]["y"]["scale"]["domain"] == [0, 0.2]
+    assert spec["encoding"]["x"]["scale"]["domain"] == [0, 40]  # one born late begins late
     assert compiled(spec)["marks"]
     silent = [replace(card, history=[]) for card in GLANCE.cards]
     assert panels.sparks(replace(GLANCE, cards=silent)) is None

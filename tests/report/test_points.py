@@ -60,6 +60,17 @@ def test_training_texts_within_tau_come_first_and_only_once() -> None:
     assert len(members) == len(set(members))
 
 
+def test_texts_that_edits_added_are_told_apart_by_their_words() -> None:
+    """They have no row in a table: all of them are in row −1."""
+    points = [replace(point, source="training", row=-1) for point in GLANCE.map.points]
+    near = [Neighbour(i, -1, "billing", 0.1, points[i].text) for i in (2, 4, 6)]
+    cards = [replace(GLANCE.cards[0], neighbourhood=near), *GLANCE.cards[1:]]
+    glance = replace(GLANCE, map=replace(GLANCE.map, points=points), cards=cards)
+    members = map_data(glance, 10**6)["prototypes"][0]["members"]
+    assert members[:3] == [2, 4, 6]
+    assert len(members) == len(set(members))
+
+
 def test_points_without_a_label_have_none_and_values_stay_values() -> None:
     bare = [replace(point, label=None) for point in GLANCE.map.points]
     found = map_data(replace(GLANCE, map=replace(GLANCE.map, points=bare)), 10**6)

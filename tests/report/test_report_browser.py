@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from helpers.browser import NARROW, THEMES, WIDE, findings, opened, scrolls_sideways
+from helpers.browser import NARROW, PATIENCE, THEMES, WIDE, findings, opened, scrolls_sideways
 from helpers.glances import make_glance, make_values
 from protofit.explain.results import Glance
 from protofit.report.page import report_page
@@ -68,7 +68,7 @@ def report(browser: Any, home: Path) -> Open:
 def until(page: Any, script: str, wanted: Any, argument: Any = None) -> None:
     """Wait for a value; the page's policy forbids what Playwright's own wait evaluates."""
     found = page.evaluate(script, argument)
-    for _ in range(200):
+    for _ in range(PATIENCE // 25):
         if found == wanted:
             return
         page.wait_for_timeout(25)
@@ -205,7 +205,7 @@ def test_cards_are_ordered_and_filtered(report: Open) -> None:
         page.locator("#s-order").select_option("polarity")
         assert page.evaluate(rows) == ["p4"]
         page.locator("#overlaps a").first.click()  # to a card that the filter hides
-        until(page, rows, ["p5", "p2", "p3", "p0", "p4", "p1"])
+        until(page, rows, ["p3", "p0", "p4", "p1", "p5", "p2"])  # by class again
         assert page.locator("#p0").is_visible()
 
 
@@ -306,7 +306,8 @@ def test_a_card_shows_its_importance(report: Open) -> None:
     with report() as page:
         line = page.locator("#p1 .spark svg .mark-line path")
         assert len(line.get_attribute("d").split("L")) == len(GLANCE.cards[1].history)
-        assert "last 3 steps" in page.locator("#p1 .spark").get_attribute("aria-label")
+        said = f"Importance of {GLANCE.cards[1].name} over training"
+        assert page.locator("#p1 .spark").get_attribute("aria-label") == said
 
 
 def test_without_scripts_the_tables_and_cards_are_read(browser: Any, home: Path) -> None:

@@ -137,6 +137,16 @@ def test_five_thousand_long_texts_fit(letters: str) -> None:
     assert columns["text"][4_999].startswith("4999 ")
 
 
+def test_five_thousand_texts_of_three_hundred_classes_fit() -> None:
+    names = tuple(f"class_{i}_of_a_long_name" for i in range(300))
+    confusion = [[15 if i == j else int(i == j + 1) for j in range(300)] for i in range(300)]
+    texts = [f"{i} " + "word " * 60 for i in range(5_000)]
+    glance = make_glance(texts, classes=names, prototypes=300, confusion=confusion)
+    page = report_page(glance, "many classes")
+    assert len(page.encode()) < LIMIT
+    assert data_of(page)["texts"]["text"][4_999].startswith("4999 ")
+
+
 def test_what_was_not_kept_is_not_there() -> None:
     """Points, cards and tables of a folder without texts name rows instead."""
     glance = make_glance(TEXTS)
@@ -168,6 +178,21 @@ def test_a_method_without_prototypes_and_a_regression_have_their_page() -> None:
     values = "".join(Elements(report_page(make_values(TEXTS), "values")).words)
     assert "Predicted and true values" in values
     assert "Most often taken for" not in values
+    assert "low to high values" in values
+    assert "low to high values" not in words
+
+
+def test_what_an_edit_added_has_no_row() -> None:
+    glance = make_glance(TEXTS)
+    near = [replace(glance.cards[0].nearest[0], row=-1, text=None)]
+    added = replace(
+        glance, cards=[replace(glance.cards[0], nearest=near), *glance.cards[1:]],
+        novel=[replace(glance.novel[0], row=-1)],
+    )  # fmt: skip
+    words = "".join(Elements(report_page(added, "edited")).words)
+    assert "Added by an edit" in words
+    assert "added by an edit" in words
+    assert "row -1" not in words.lower()
 
 
 def test_the_same_glance_gives_the_same_bytes(plain: str) -> None:

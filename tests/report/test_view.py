@@ -123,3 +123,24 @@ def test_in_regression_a_card_says_a_value_and_has_no_bars() -> None:
     card: dict[str, Any] = view.cards(make_values(TEXTS))["cards"][0]
     assert card["bars"] == []
     assert card["traits"][0][0] == "Says"
+
+
+def test_cards_stand_in_the_order_of_the_classes_or_of_the_values() -> None:
+    numbers = view.cards(make_glance(TEXTS, classes=(900, 1234, 20)))["cards"]
+    assert list(dict.fromkeys(card["label"] for card in numbers)) == ["900", "1234", "20"]
+    glance = make_values(TEXTS)
+    says = (10.0, -0.5, 9.0, 2.0, 1.0, 30.0)
+    found = [replace(card, label=value) for card, value in zip(glance.cards, says, strict=True)]
+    values = view.cards(replace(glance, cards=found))["cards"]
+    assert [card["label"] for card in values] == ["-0.5", "1", "2", "9", "10", "30"]
+
+
+def test_a_class_that_is_a_number_is_called_as_it_is() -> None:
+    """Filters and colours find it by its name."""
+    glance = make_glance(TEXTS, classes=(1234, 20_000, 7))
+    names = {row["name"] for row in view.overview(glance)["class_rows"]}
+    card: dict[str, Any] = view.cards(glance)["cards"][0]
+    found = view.checks(glance)
+    said = [card["label"], card["nearest"][0]["label"], found["errors"][0]["suggested"],
+            found["novel"][0]["predicted"], *found["overlaps"][0]["labels"]]  # fmt: skip
+    assert names.issuperset(said)

@@ -17,7 +17,11 @@ RAMP = ("#d9772b", "#8d8f94", "#3f86d6")  # low, middle and high values, on ligh
 
 
 def confusion(matrix: list[list[int]], names: list[str]) -> Spec:
-    """Counts (C, C), true class down, predicted class across, shaded by share of the row."""
+    """Counts (C, C), true class down, predicted class across, shaded by share of the row.
+
+    Of many classes nearly all cells are empty and are left out: they alone would fill the page.
+    """
+    few = len(names) <= CELLS_WITH_NUMBERS
     cells = [
         {
             "true": names[i],
@@ -27,8 +31,8 @@ def confusion(matrix: list[list[int]], names: list[str]) -> Spec:
         }
         for i, row in enumerate(matrix)
         for j, count in enumerate(row)
+        if few or count
     ]
-    few = len(names) <= CELLS_WITH_NUMBERS
     axis = {"labelLimit": 110, "ticks": False, "domain": False, "labelOverlap": not few}
     room = f"width / {len(names)} > {7 * max(map(len, names), default=1) + 10}"  # names lie flat
     layers: list[Spec] = [
@@ -48,12 +52,12 @@ def confusion(matrix: list[list[int]], names: list[str]) -> Spec:
         "height": 40 * len(names) + 20 if few else 460,
         "encoding": {
             "tooltip": [{"field": name} for name in ("true", "predicted", "texts")],
-            "x": {"field": "predicted", "type": "nominal", "sort": names,
+            "x": {"field": "predicted", "type": "nominal", "scale": {"domain": names},
                   "axis": {**axis, "title": "predicted",
                            "labelAngle": {"expr": f"{room} ? 0 : -40"},
                            "labelAlign": {"expr": f"{room} ? 'center' : 'right'"},
                            "labelBaseline": {"expr": f"{room} ? 'top' : 'middle'"}}},
-            "y": {"field": "true", "type": "nominal", "sort": names,
+            "y": {"field": "true", "type": "nominal", "scale": {"domain": names},
                   "axis": {**axis, "title": "true"}},
         },
         "layer": layers,
@@ -284,8 +288,11 @@ def importance(rows: Rows) -> Spec:
     }  # fmt: skip
 
 
-def spark(top: float) -> Spec:
-    """The importance of one prototype, in a line of text; the page gives the data."""
+def spark(top: float, last: int) -> Spec:
+    """The importance of one prototype, in a line of text; the page gives the data.
+
+    All share one scale: what was born late begins late.
+    """
     return {
         "width": "container",
         "height": 30,
@@ -293,7 +300,7 @@ def spark(top: float) -> Spec:
         "data": {"name": "spark"},
         "mark": {"type": "line", "style": "hue", "strokeWidth": 1.6},
         "encoding": {
-            "x": {**_number("step"), "axis": None},
+            "x": {**_number("step", None, {"domain": [0, last], "nice": False}), "axis": None},
             "y": {**_number("importance", None, {"domain": [0, top]}), "axis": None},
         },
     }

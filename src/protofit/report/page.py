@@ -11,6 +11,7 @@ from typing import Any
 from protofit._version import __version__
 from protofit.explain.results import Glance
 from protofit.report import panels, view
+from protofit.report.charts import RAMP
 from protofit.report.library import chart_script, check_library, library_note
 from protofit.report.points import map_data
 from protofit.report.wording import figure, percent
@@ -62,9 +63,10 @@ def _page(glance: Glance, title: str, source: str | None, library: str, budget: 
             sections=SECTIONS,
             quality_charts=quality,
             growth_charts=growth,
-            sparks={row: len(line) for row, line in data["sparks"].items()},
+            sparks=set(data["sparks"]),
             growth_lead="How the number of prototypes came about, step by step.",
             map_panel=plot,
+            ramp=", ".join(RAMP),
             hue={str(name): i for i, name in enumerate(glance.classes)},
             notes=_notes(glance, source),
             library_note=library_note(),

@@ -150,8 +150,9 @@ def sparks(glance: Glance) -> tuple[charts.Spec, dict[int, list[dict[str, Any]]]
         lines.setdefault(each["row"], []).append(point)
     if not lines:
         return None
-    top = max(point["importance"] for line in lines.values() for point in line)
-    return charts.spark(top or 1.0), lines
+    top, last = (max(p[name] for line in lines.values() for p in line)
+                 for name in ("importance", "step"))  # fmt: skip
+    return charts.spark(top or 1.0, last), lines
 
 
 def prototype_map(glance: Glance) -> Panel | None:

@@ -6,7 +6,7 @@ import json
 from collections import defaultdict
 from typing import Any
 
-from protofit.explain.results import Glance, MapPoint
+from protofit.explain.results import Glance, MapPoint, Neighbour
 from protofit.report.wording import said, shortened
 
 LENGTHS = (600, 400, 300, 220, 160, 120, 80, 50)  # characters of a text on the map, the best first
@@ -73,13 +73,20 @@ def _members(glance: Glance) -> dict[int, list[int]]:
     own: dict[int, set[int]] = defaultdict(set)
     for i, point in enumerate(points):
         own[point.prototype].add(i)
-    trained = {point.row: i for i, point in enumerate(points) if point.source == "training"}
+    trained = {_called(point): i for i, point in enumerate(points) if point.source == "training"}
+    trained.pop(None, None)
     found = {}
     for card in glance.cards:
-        first = [trained[near.row] for near in card.neighbourhood if near.row in trained]
+        near = map(_called, card.neighbourhood)
+        first = list(dict.fromkeys(trained[each] for each in near if each in trained))
         rest = own[card.row] - set(first)
         found[card.row] = [*first, *sorted(rest, key=lambda i: _apart(points[i], card.position))]
     return found
+
+
+def _called(one: MapPoint | Neighbour) -> Any:
+    """What tells a training text from others: an edit's has no row, but words if they are kept."""
+    return one.row if one.row >= 0 else one.text
 
 
 def _apart(point: MapPoint, centre: tuple[float, float]) -> float:

@@ -5,7 +5,16 @@ from __future__ import annotations
 from typing import Any
 
 from protofit.explain.results import Glance, Label, Neighbour, Overlap, PrototypeCard
-from protofit.report.wording import counted, figure, fixed, listed, percent, said, shortened
+from protofit.report.wording import (
+    counted,
+    figure,
+    fixed,
+    labelled,
+    listed,
+    percent,
+    said,
+    shortened,
+)
 
 View = dict[str, Any]
 Hues = dict[Label, int]  # which colour a class has
@@ -131,9 +140,9 @@ def _taken_for(glance: Glance, i: int) -> View | None:
 def cards(glance: Glance) -> View:
     """A card per prototype; fewer and shorter texts where there are many."""
     shown = sorted(glance.cards, key=lambda card: -card.support)[:MAX_CARDS]
-    shown.sort(key=lambda card: (str(card.label), -card.support))
-    texts, length = next((n, size) for most, n, size in DETAIL if len(shown) <= most)
     hues = {name: i for i, name in enumerate(glance.classes)}
+    shown.sort(key=lambda card: (hues.get(card.label, card.label), -card.support))
+    texts, length = next((n, size) for most, n, size in DETAIL if len(shown) <= most)
     left_out = len(glance.cards) - len(shown)
     return {
         "cards": [_card(card, glance, hues, texts, length) for card in shown],
@@ -165,7 +174,7 @@ def _card(card: PrototypeCard, glance: Glance, hues: Hues, texts: int, length: i
         "row": card.row,
         "name": card.name,
         "option": f"{card.name} (no. {card.row})",
-        "label": figure(card.label),
+        "label": labelled(card.label),
         "hue": hues.get(card.label, 0),
         "support": card.support,
         "polarity": card.polarity,
@@ -176,7 +185,7 @@ def _card(card: PrototypeCard, glance: Glance, hues: Hues, texts: int, length: i
         "decoded": shortened(card.decoded, length),
         "nearest": [neighbour(near, length) for near in card.nearest[:texts]],
         "confused": [
-            {**neighbour(each.neighbour, length), "predicted": figure(each.predicted)}
+            {**neighbour(each.neighbour, length), "predicted": labelled(each.predicted)}
             for each in card.confused[: max(1, texts // 2)]
         ],
     }
@@ -193,7 +202,7 @@ def _traits(card: PrototypeCard, glance: Glance) -> list[tuple[str, str]]:
     found += [("Polarity", f"{card.polarity:.2f}")]
     if card.age is not None:
         found += [("Age", f"{counted(card.age, 'step')}")]
-    return [(name, figure(value)) for name, value in found]
+    return [(name, labelled(value)) for name, value in found]
 
 
 def _bars(card: PrototypeCard, glance: Glance, hues: Hues) -> tuple[list[View], str]:
@@ -213,7 +222,7 @@ def neighbour(near: Neighbour, length: int) -> View:
     """A neighbour for a list: its text cut to `length`."""
     return {
         "row": near.row,
-        "label": figure(near.label),
+        "label": labelled(near.label),
         "distance": None if near.distance is None else fixed(near.distance),
         "text": shortened(said(near.text), length),
     }
@@ -233,7 +242,7 @@ def checks(glance: Glance) -> View:
                 "one": each.rows[0],
                 "other": each.rows[1],
                 "figures": (fixed(each.distance), fixed(each.relative), percent(each.shared)),
-                "labels": [figure(label) for label in each.labels],
+                "labels": [labelled(label) for label in each.labels],
                 "same": each.labels[0] == each.labels[1],
             }
             for each in pairs
@@ -250,8 +259,8 @@ def checks(glance: Glance) -> View:
             {
                 "row": each.row,
                 "text": _cell(each.text),
-                "label": figure(each.label),
-                "suggested": figure(each.suggested),
+                "label": labelled(each.label),
+                "suggested": labelled(each.suggested),
                 "figure": figure(each.doubt) if regression else percent(each.doubt),
             }
             for each in glance.label_errors[:TABLE_ROWS]
@@ -260,8 +269,8 @@ def checks(glance: Glance) -> View:
             {
                 "row": each.row,
                 "text": _cell(each.text),
-                "label": figure(each.label),
-                "predicted": figure(each.predicted),
+                "label": labelled(each.label),
+                "predicted": labelled(each.predicted),
                 "novelty": percent(each.novelty),
                 "distance": fixed(each.distance),
             }

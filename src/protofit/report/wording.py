@@ -36,6 +36,11 @@ def figure(value: Any) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
 
 
+def labelled(label: Any) -> str:
+    """A class by its name, which may be a number such as 1234; a value as a figure."""
+    return figure(label) if label is None or isinstance(label, float) else str(label)
+
+
 def fixed(value: float) -> str:
     """A distance or a ratio with two digits behind the point, so that a column lines up."""
     return f"{value:.2f}" if abs(value) < 1000 else f"{value:,.0f}"

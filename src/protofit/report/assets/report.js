@@ -66,7 +66,7 @@
     }
     return typeof value === "object" ? Object.entries(value).map(([k, v]) => `${k}: ${v}`) : [String(value)];
   }
-  const shown = (text) => (text.text === null ? `Row ${text.row} of the data` : text.text);
+  const shown = (text) => text.text ?? (text.row < 0 ? "Added by an edit" : `Row ${text.row} of the data`);
   function says(text) {
     if (text.predicted === null || text.predicted === text.label) return String(text.label);
     return text.label === null ? `predicted ${text.predicted}` : `${text.label}, predicted ${text.predicted}`;
@@ -238,8 +238,9 @@
   if (deck) {
     const cards = [...deck.children];
     const order = by("s-order"), klass = by("s-class"), words = by("s-words");
+    const given = new Map(cards.map((card, i) => [card, i]));  // by class, or by value
     const sorters = {
-      label: (a, b) => a.dataset.label.localeCompare(b.dataset.label) || b.dataset.support - a.dataset.support,
+      label: (a, b) => given.get(a) - given.get(b),
       name: (a, b) => a.dataset.name.localeCompare(b.dataset.name),
     };
     const arrange = () => {
