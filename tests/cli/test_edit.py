@@ -76,6 +76,18 @@ def test_rename_then_undo_in_place_gives_the_same_model(
     assert leftovers(tmp_path) == []
 
 
+def test_a_name_is_taken_back_and_never_steers_the_terminal(
+    kept: Path, tmp_path: Path, command: Command
+) -> None:
+    copy, row = tmp_path / "copy", rows_of(kept)[1]
+    said = command("edit", kept, "rename", row, "a\x1b[2Jb", "--out", copy)
+    assert "'a�[2Jb'" in said.out
+    assert "a�[2Jb" in command("edit", copy, "history").out
+    again = command("edit", copy, "rename", row, " ").out
+    assert f"prototype {row} (a�[2Jb) has the suggested name again" in again
+    assert "\x1b" not in said.out + again
+
+
 def test_a_new_class_from_a_file_is_measured_and_predicted(
     kept: Path, table: Path, tmp_path: Path, command: Command
 ) -> None:
@@ -162,6 +174,7 @@ def test_refused(kept: Path, tmp_path: Path, table: Path, command: Command) -> N
         (("add", "billing", " "), ("empty",)),
         (("add", "billing", "half \udcff"), ("UTF-8",)),
         (("add-class", "billing", "text"), ("billing", "already")),
+        (("add-class", " ", "text"), ("no name",)),
         (("add-class", "new", "text", "--texts", "none.txt"), ("none.txt",)),
         (("undo",), ("no edit to undo",)),
         (("rename", row, "a", "--eval", "none.csv"), ("none.csv",)),

@@ -42,7 +42,9 @@ def test_a_person_reads_the_same(kept: Path, command: Command) -> None:
     assert f"→ {found['prediction']} ({found['probability']:.1%})" in said.out
     for item in found["evidence"][:2]:
         assert f"{item['share']:+8.4f}" in said.out
-        assert f"row {item['row']}, z {item['importance']:.3f}" in said.out
+        best = max(range(len(found["classes"])), key=item["outputs"].__getitem__)
+        says = f"says {found['classes'][best]} {item['outputs'][best]:.0%}"
+        assert f"row {item['row']}, z {item['importance']:.3f}, {says}" in said.out
     assert f"{found['probability']:+8.4f} together" in said.out
     assert f"the strongest for {found['runner_up']}" in said.out
     assert "train with" not in said.out
@@ -57,6 +59,17 @@ def test_without_an_index_it_is_said_how_to_get_one(model: Path, command: Comman
 def test_markup_in_a_text_is_text(kept: Path, command: Command) -> None:
     text = "[bold]late[/bold] [link=file:///x]parcel[/link] 🎉"
     assert f"“{text}”" in command("explain", kept, text).out
+
+
+def test_nothing_of_a_text_steers_the_terminal(
+    kept: Path, tmp_path: Path, command: Command
+) -> None:
+    table = tmp_path / "texts.txt"
+    table.write_text("\x1b[31mred\x1b[0m \x07 parcel\n", encoding="utf-8")
+    said = command("explain", kept, table).out
+    assert "“�[31mred�[0m � parcel”" in said
+    assert "\x1b" not in said
+    assert "\x07" not in said
 
 
 def test_a_file_is_a_list_even_of_one(kept: Path, tmp_path: Path, command: Command) -> None:

@@ -8,7 +8,8 @@ import pytest
 
 from explain.conftest import Opened
 from helpers.opened import OTHERS
-from protofit.explain.wording import headline, shortened, told
+from protofit.explain.results import Explanation, Neighbour
+from protofit.explain.wording import headline, label_of, safe, says, shortened, told
 
 
 def test_a_classification_in_words(opened: Opened) -> None:
@@ -64,3 +65,43 @@ def test_a_cut_text_is_said_to_be(opened: Opened) -> None:
 )
 def test_texts_on_one_line(text: str | None, wanted: str) -> None:
     assert shortened(text, 10) == wanted
+
+
+def test_a_renamed_prototype_still_tells_its_class(opened: Opened) -> None:
+    model = opened()
+    row = model.explain("a parcel").evidence[0].row
+    model.prototypes.rename(row, "a name of mine")
+    found = model.explain("a parcel")
+    first = found.evidence[0]
+    best = max(range(len(found.classes)), key=lambda i: first.outputs[i])
+    said = says(first, found.classes)
+    assert said.startswith(f"says {found.classes[best]} {first.outputs[best]:.0%}")
+    (line,) = [line for line in str(found).splitlines() if "a name of mine (" in line]
+    assert said in line
+    tie = replace(first, outputs=[0.6, 0.4, 0.0])
+    assert says(tie, ["a", "b", "c"]) == "says a 60%, b 40%"
+    assert says(replace(first, outputs=[2.0]), []) == "says 2"
+
+
+def test_targets_of_neighbours_have_four_digits(opened: Opened) -> None:
+    near = opened("pfit", "numbers").explain("a parcel").nearest[0]
+    assert label_of(replace(near, label=0.33333334)) == "0.3333"
+    assert "added by an edit" in told(opened_with(opened, replace(near, row=-1, text=None)))
+
+
+def opened_with(opened: Opened, near: Neighbour) -> Explanation:
+    """An explanation whose first prototype has one neighbour."""
+    found = opened().explain("a parcel", top=1)
+    return replace(found, evidence=[replace(found.evidence[0], nearest=[near])])
+
+
+def test_nothing_that_steers_a_terminal_is_printed(opened: Opened) -> None:
+    hostile = "a\x1b[2Jb\x07 \u202ec\x9b31m"
+    assert safe(hostile) == "a�[2Jb� �c�31m"
+    assert safe("naïve 日本 👩‍👩‍👧 עברית") == "naïve 日本 👩‍👩‍👧 עברית"
+    model = opened()
+    row = model.explain(hostile).evidence[0].row
+    model.prototypes.rename(row, hostile)
+    model.prototypes.add_class(hostile, [hostile])
+    said = str(model.explain(hostile))
+    assert not {"\x1b", "\x07", "\u202e", "\x9b"} & set(said)

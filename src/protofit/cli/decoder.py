@@ -120,11 +120,12 @@ def _print(quality: Quality, rows: list[dict[str, Any]]) -> None:
     from rich.text import Text
 
     from protofit.cli.output import print_pairs
+    from protofit.explain.wording import safe
 
     print_pairs("decoder", quality.figures)
     console = Console(highlight=False)
     for row in rows:
         line = Text(f"{row['row']:>5}  ", style="dim")
-        line.append(f"{row['name']}  ", style="bold")
-        line.append(f"“{row['decoded']}”")
+        line.append(f"{safe(row['name'])}  ", style="bold")
+        line.append(f"“{safe(row['decoded'])}”")
         console.print(line, soft_wrap=True)

@@ -177,9 +177,10 @@ def _print_effect(effect: Effect) -> None:
     from rich.table import Table
 
     from protofit.cli.output import shown
+    from protofit.explain.wording import safe
 
     console = Console(highlight=False)
-    console.print(effect.description, style="bold", markup=False)
+    console.print(safe(effect.description), style="bold", markup=False)
     table = Table(box=None, pad_edge=False)
     for heading in ("", "before", "after"):
         table.add_column(heading, justify="left" if not heading else "right")
@@ -197,9 +198,10 @@ def _print_effect(effect: Effect) -> None:
 
 
 def _changed(row: Any, width: int) -> str:
-    from protofit.explain.wording import shortened
+    from protofit.explain.wording import safe, shortened
 
-    names = [f"{v:.4g}" if isinstance(v, float) else v for v in (row.before, row.after, row.truth)]
+    labels = (row.before, row.after, row.truth)
+    names = [f"{v:.4g}" if isinstance(v, float) else safe(str(v)) for v in labels]
     start = f"  {names[0]} → {names[1]} (truth: {names[2]})  "
     return f"{start}“{shortened(row.text, max(20, width - len(start) - 2))}”"
 
@@ -210,7 +212,9 @@ def _print_history(editor: Editor, *, as_json: bool) -> None:
 
         print_json(editor.history)
         return
+    from protofit.explain.wording import safe
+
     if not editor.history:
         typer.echo("no edits")
     for number, note in enumerate(editor.history, 1):
-        typer.echo(f"{number}  {note.get('when', '')}  {note.get('description', '')}")
+        typer.echo(safe(f"{number}  {note.get('when', '')}  {note.get('description', '')}"))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from protofit.explain.wording import headline, shortened
+from protofit.explain.wording import headline, label_of, quoted, safe, says, shortened
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from protofit.explain.results import Explanation, Neighbour, PrototypeEvidence
+    from protofit.explain.results import Explanation, Label, Neighbour, PrototypeEvidence
 
 BAR = 12  # characters of a whole share
 NAME = 44  # characters of the name of a prototype
@@ -23,15 +23,16 @@ def show(found: Explanation, console: Console) -> None:
 
     console.print(Text(f"“{shortened(found.text, 200)}”", style="italic"))
     console.print(Text(headline(found), style="bold"))
-    unit = "the value" if found.task == "regression" else f"P({found.prediction})"
+    unit = "the value" if found.task == "regression" else f"P({safe(str(found.prediction))})"
     _heading(console, f"share of {unit}")
     listed = [item for i, item in enumerate(found.evidence) if not i or _weight(item) >= SMALL]
     for item in listed:
-        _evidence(console, item, "cyan")
+        _evidence(console, item, found.classes, "cyan")
     _rest(console, found, listed)
     if found.counter is not None:
-        _heading(console, f"the strongest for {found.runner_up}: share of P({found.runner_up})")
-        _evidence(console, found.counter, "magenta")
+        other = safe(str(found.runner_up))
+        _heading(console, f"the strongest for {other}: share of P({other})")
+        _evidence(console, found.counter, found.classes, "magenta")
     if found.nearest:
         _heading(console, "nearest training texts")
         for near in found.nearest:
@@ -44,14 +45,15 @@ def _heading(console: Console, words: str) -> None:
     console.print(Text(f"\n{words}", style="bold dim"))
 
 
-def _evidence(console: Console, item: PrototypeEvidence, colour: str) -> None:
+def _evidence(console: Console, item: PrototypeEvidence, classes: list[Label], colour: str) -> None:
     from rich.text import Text
 
-    without = "" if item.without is None else f"  without it {item.without:.4f}"
+    without = "" if item.without is None else f", without it {item.without:.4f}"
     line = Text(f"{item.share:+8.4f} ")
     line.append(f"{_bar(item):<{BAR}}", style=colour)
     line.append(f" {shortened(item.name, NAME)}", style="bold")
-    line.append(f"  row {item.row}, z {item.importance:.3f}{without}", style="dim")
+    traits = f"  row {item.row}, z {item.importance:.3f}, {says(item, classes)}{without}"
+    line.append(traits, style="dim")
     console.print(line, soft_wrap=True)
     if item.decoded is not None:
         said = f"{'decoded':>{INDENT - 3}}   “{shortened(item.decoded, 200)}”"
@@ -63,11 +65,9 @@ def _evidence(console: Console, item: PrototypeEvidence, colour: str) -> None:
 def _neighbour(console: Console, near: Neighbour) -> None:
     from rich.text import Text
 
-    label = near.label if not isinstance(near.label, float) else f"{near.label:.4g}"
-    start = f"{near.distance:{INDENT - 3}.2f}   {label}  "
+    start = f"{near.distance:{INDENT - 3}.2f}   {label_of(near)}  "
     room = max(20, console.width - len(start) - 2)
-    said = f"row {near.row}" if near.text is None else f"“{shortened(near.text, room)}”"
-    console.print(Text(start + said, style="dim"), soft_wrap=True)
+    console.print(Text(start + quoted(near, room), style="dim"), soft_wrap=True)
 
 
 def _rest(console: Console, found: Explanation, listed: list[PrototypeEvidence]) -> None:

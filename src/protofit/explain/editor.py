@@ -102,7 +102,8 @@ class Editor(Sequence[PrototypeCard]):
         reading = Reading.of(self.bundle)
         old = reading.name(reading.place(row))
         name = " ".join(name.split())
-        said = f"prototype {row} ({old}) is now called '{name}'" if name else f"{row} has no name"
+        new = f"is now called '{name}'" if name else "has the suggested name again"
+        said = f"prototype {row} ({old}) {new}"
 
         def change() -> list[int]:
             self._name(row, name)
@@ -303,7 +304,9 @@ class Editor(Sequence[PrototypeCard]):
             name = int(name)
         if kind is str:
             name = " ".join(str(name).split())
-        if name in ("", *classes.classes):
+        if name == "":
+            raise InputError("the new class has no name", fix="Give it one.")
+        if name in classes.classes:
             raise InputError(f"the class '{name}' is there already", fix="Choose another name.")
         return ClassOrder((*classes.classes, name))
 
