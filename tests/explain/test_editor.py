@@ -408,3 +408,14 @@ def test_texts_of_an_edit_join_an_index_only_where_one_is(opened: Opened) -> Non
     bare.bundle_.index = None
     bare.prototypes.add(NEW, "billing")
     assert bare.bundle_.index is None
+
+
+def test_nothing_is_made_from_a_text_of_blanks(opened: Opened) -> None:
+    model = opened()
+    for action, named in (("add", {"label": "billing"}), ("add_class", {"name": "new"})):
+        with pytest.raises(InputError, match="text 1 is empty"):
+            model.prototypes.apply(action, texts=["a parcel", " \n"], **named)
+    assert model.prototypes.history == []
+    pairs = opened("pfit", "pairs")
+    with pytest.raises(InputError, match="text 0 is empty"):
+        pairs.prototypes.add([("", " ")], "billing")

@@ -100,6 +100,7 @@ class FakeDesk:
                 row=i, name=f"{name} {i}", label=name, importance=1 / 3, outputs=chances,
                 target=label, share=sure / 3, without=sure, shares=[p / 3 for p in chances],
                 withouts=chances, nearest=NEAR if self.indexed else [],
+                decoded="an invoice twice" if i == 0 else None,
             )
             for i, name in enumerate(CLASSES)
         ]  # fmt: skip

@@ -223,3 +223,18 @@ def test_a_folder_that_cannot_be_written_leaves_the_model_as_it_was(
     assert client.post("/api/edits/undo", json={"version": 1}).status_code == 500
     assert len(client.get("/api/edits").json()["edits"]) == 1
     assert client.get("/api/prototypes").json()["prototypes"][0]["name"] == "a name"
+
+
+def test_what_a_command_wrote_meanwhile_is_not_overwritten(editor: Any) -> None:
+    client, folder = editor
+    row = client.get("/api/prototypes").json()["prototypes"][0]["row"]
+    other = PFitClassifier.load(folder)
+    other.prototypes.rename(row, "by the command")
+    other.prototypes.save(folder)
+    for way in ("try", "keep"):
+        refused = edit(client, way, 0, action="rename", row=row, name="by the page")
+        assert refused.status_code == 409
+        assert "changed by something else" in refused.json()["error"]
+        assert "Start the server again" in refused.json()["fix"]
+    assert PFitClassifier.load(folder).prototypes[0].name == "by the command"
+    assert client.get("/api/health").json()["facts"]["version"] == 0

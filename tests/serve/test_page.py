@@ -215,6 +215,8 @@ def test_evidence_adds_up_and_opens(show: Show) -> None:
     expect(second.locator(".said")).to_contain_text("Importance 33.3 %")
     expect(second.locator(".said")).to_contain_text(f"Without it: {label_of('ab')} 80.0 %")
     expect(second.locator(".texts li")).to_contain_text(["an invoice", "a bill"])
+    expect(second).not_to_contain_text("Decoded")
+    expect(rows.nth(0)).to_contain_text("Decoded: an invoice twice")
     second.get_by_role("button", name="Show this prototype").click()
     expect(page.locator("#card-1 details")).to_have_attribute("open", "")
     expect(page.locator("#map .mark[aria-pressed=true]")).to_have_attribute(

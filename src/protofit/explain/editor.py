@@ -265,6 +265,9 @@ class Editor(Sequence[PrototypeCard]):
     def _features(self, texts: Sequence[Any]) -> Tensor:
         if not len(texts):
             raise InputError("there are no texts to make a prototype of", fix="Give at least one.")
+        for i, text in enumerate(texts):
+            if not "".join(text).strip():
+                raise InputError(f"text {i} is empty", fix="Leave it out.")
         return self.bundle.features(self.bundle.tokens(texts))
 
     def _remember(self, texts: Sequence[Any], features: Tensor, label: float) -> None:

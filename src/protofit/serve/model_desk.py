@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, TypeVar, cast
 
 from protofit.encoders.limits import token_limit
+from protofit.errors import InputError
 from protofit.explain.cards import interpret
 from protofit.explain.editor import Editor
 from protofit.explain.evidence import explain
@@ -21,6 +22,7 @@ from protofit.serve.scoring import scored, unexplained
 
 NEAR = 5  # training texts on a card
 TOP = 25  # prototypes in the evidence
+MANIFEST = "protofit.json"  # it holds the checksum of every other file
 R = TypeVar("R")
 
 
@@ -38,6 +40,7 @@ class ModelDesk:
         self.version = len(bundle.history)
         self._shelf: dict[str, Any] = {}  # what does not change between edits
         self._facts = self._look()
+        self._seen = stamp(folder)
 
     def facts(self) -> Facts:
         """What the model is, as of the last edit that was kept."""
@@ -73,11 +76,13 @@ class ModelDesk:
 
     def try_edit(self, edit: Any) -> Effect:
         """What an edit would do; the model stays as it is."""
+        self._check_folder()
         action, arguments = spelled(edit)
         return self._editor().preview(action, **arguments)
 
     def keep_edit(self, edit: Any) -> Kept:
         """Apply an edit and write the folder; where that fails the edit is taken back."""
+        self._check_folder()
         action, arguments = spelled(edit)
         editor = self._editor()
         effect = editor.apply(action, **arguments)
@@ -90,6 +95,7 @@ class ModelDesk:
 
     def undo(self) -> Kept:
         """Take back the last edit and write the folder; where that fails it stays."""
+        self._check_folder()
         bundle, index, edits = self.bundle, self.bundle.index, list(self.bundle.history)
         now = Snapshot.of(bundle)
         effect = self._editor().undo()
@@ -109,9 +115,19 @@ class ModelDesk:
 
     def _kept(self, effect: Effect) -> Kept:
         self.version += 1
+        self._seen = stamp(self.folder)
         self._shelf.clear()
         self._facts = self._look()
         return Kept(self.version, effect)
+
+    def _check_folder(self) -> None:
+        """Refuse to write over what a command or another server has put there meanwhile."""
+        if stamp(self.folder) != self._seen:
+            raise InputError(
+                "the model folder was changed by something else since it was loaded",
+                where=str(self.folder),
+                fix="Start the server again.",
+            )
 
     def _editor(self) -> Editor:
         return self.editor if self.editor is not None else Editor(self.bundle)  # which refuses
@@ -147,6 +163,14 @@ class ModelDesk:
             has_texts=bundle.index is not None and bundle.index.texts is not None,
             judged=self.judged,
         )
+
+
+def stamp(folder: Path) -> bytes | None:
+    """The list of a model folder's files with their checksums; None where there is none."""
+    try:
+        return (folder / MANIFEST).read_bytes()
+    except OSError:
+        return None
 
 
 def spelled(edit: Any) -> tuple[str, dict[str, Any]]:

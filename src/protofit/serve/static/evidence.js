@@ -138,6 +138,7 @@ function one(item, found, context, span) {
         h("span.figure", {}, figure(item.share, found)),
         bar(span, context.colours.of(item.label))),
       h("p.said", {}, `Importance ${percent(item.importance)}; says ${said.replace(/^says /, "")}. ${without}`),
+      item.decoded && h("p.said", {}, "Decoded: ", h("q", {}, item.decoded)),
       h("button.quiet", { onclick: () => context.choose(item.row) }, "Show this prototype"),
       neighbours(item.nearest, context)));
 }
