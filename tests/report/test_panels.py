@@ -85,6 +85,13 @@ def test_lines_of_importance_end_at_the_last_step_and_are_those_of_the_strongest
     assert {row["l"] for row in values} == {0, 1}
 
 
+def test_where_importance_over_training_is_not_kept_the_page_says_so() -> None:
+    assert "importance" not in panels.growth_lead(GLANCE)
+    silent = replace(GLANCE, method="imp", cards=[replace(c, history=[]) for c in GLANCE.cards])
+    assert "imp keeps no record of importance" in panels.growth_lead(silent)
+    assert "importance" not in panels.growth_lead(replace(silent, has_index=False))
+
+
 def test_a_spark_is_the_line_of_a_card_on_a_scale_that_all_share() -> None:
     found = panels.sparks(GLANCE)
     assert found is not None

@@ -71,6 +71,15 @@ def test_texts_that_edits_added_are_told_apart_by_their_words() -> None:
     assert len(members) == len(set(members))
 
 
+def test_of_names_that_would_lie_over_each_other_one_stands_on_the_map() -> None:
+    places = [(0.0, 0.0), (0.2, 0.0), (50.0, 50.0), (0.0, 50.0), (50.0, 0.0), (0.0, 25.0)]
+    cards = [
+        replace(card, position=place) for card, place in zip(GLANCE.cards, places, strict=True)
+    ]
+    found = map_data(replace(GLANCE, cards=cards), 10**6)["prototypes"]
+    assert [one["room"] for one in found] == [False, True, True, True, True, True]  # by support
+
+
 def test_points_without_a_label_have_none_and_values_stay_values() -> None:
     bare = [replace(point, label=None) for point in GLANCE.map.points]
     found = map_data(replace(GLANCE, map=replace(GLANCE.map, points=bare)), 10**6)

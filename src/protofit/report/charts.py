@@ -187,7 +187,9 @@ def prototype_map(
             *[
                 {
                     "data": {"name": "prototypes"},
-                    "transform": [{"filter": "names ? datum.on > 0 : datum.on == 2"}],
+                    "transform": [
+                        {"filter": "datum.on == 2 || (names && datum.room && datum.on > 0)"}
+                    ],
                     "mark": {"type": "text", "style": style, "dy": -15, "clip": True,
                              "limit": 260, "align": align},
                     "encoding": {"text": {"field": "name"}},

@@ -64,7 +64,7 @@ def _page(glance: Glance, title: str, source: str | None, library: str, budget: 
             quality_charts=quality,
             growth_charts=growth,
             sparks=set(data["sparks"]),
-            growth_lead="How the number of prototypes came about, step by step.",
+            growth_lead=panels.growth_lead(glance),
             map_panel=plot,
             ramp=", ".join(RAMP),
             hue={str(name): i for i, name in enumerate(glance.classes)},

@@ -112,6 +112,17 @@ def growth(glance: Glance) -> Iterator[Panel]:
         )
 
 
+def growth_lead(glance: Glance) -> str:
+    """What the section shows, and where else to look for what it lacks."""
+    lead = "How the number of prototypes came about, step by step."
+    if not glance.has_index or any(card.history for card in glance.cards):
+        return lead
+    return (
+        f"{lead} {glance.method} keeps no record of importance over training; the cards tell the "
+        "mean over the training texts."
+    )
+
+
 def _since(glance: Glance) -> str:
     """What became of K after the last step."""
     now = len(glance.cards)

@@ -6,10 +6,12 @@ import json
 from collections import defaultdict
 from typing import Any
 
-from protofit.explain.results import Glance, MapPoint, Neighbour
+from protofit.explain.results import Glance, MapPoint, Neighbour, PrototypeCard
 from protofit.report.wording import said, shortened
 
 LENGTHS = (600, 400, 300, 220, 160, 120, 80, 50)  # characters of a text on the map, the best first
+PLOT = (600, 470)  # pixels of the map, about
+LETTER, LINE = 7, 18  # pixels of a letter of a name, and of a line
 MARGIN = 0.06  # of the frame, on each side
 
 
@@ -18,6 +20,7 @@ def map_data(glance: Glance, text_bytes: int) -> dict[str, Any]:
     points = glance.map.points
     places = {name: i for i, name in enumerate(glance.classes)}
     known = bool(places)
+    frame = _frame([*(p.position for p in points), *(c.position for c in glance.cards)])
 
     def label(value: Any) -> Any:
         return places.get(value) if known else value
@@ -32,8 +35,8 @@ def map_data(glance: Glance, text_bytes: int) -> dict[str, Any]:
             "predicted": [label(point.predicted) for point in points],
             "text": fitted([said(point.text) for point in points], text_bytes),
         },
-        "prototypes": _prototypes(glance, label),
-        "frame": _frame([*(p.position for p in points), *(c.position for c in glance.cards)]),
+        "prototypes": _prototypes(glance, label, frame),
+        "frame": frame,
     }
 
 
@@ -51,8 +54,8 @@ def _size(text: str | None) -> int:
     return len(json.dumps(text, ensure_ascii=False).encode("utf-8", "replace"))
 
 
-def _prototypes(glance: Glance, label: Any) -> list[dict[str, Any]]:
-    texts = _members(glance)
+def _prototypes(glance: Glance, label: Any, frame: list[float]) -> list[dict[str, Any]]:
+    texts, roomy = _members(glance), _roomy(glance.cards, frame)
     return [
         {
             "row": card.row,
@@ -62,9 +65,30 @@ def _prototypes(glance: Glance, label: Any) -> list[dict[str, Any]]:
             "x": round(card.position[0], 3),
             "y": round(card.position[1], 3),
             "members": texts[card.row],
+            "room": card.row in roomy,
         }
         for card in glance.cards
     ]
+
+
+def _roomy(cards: list[PrototypeCard], frame: list[float]) -> set[int]:
+    """Prototypes whose names lie over no other: those with the most support come first."""
+    taken: list[tuple[float, float, float]] = []
+    found = set()
+    for card in sorted(cards, key=lambda card: -card.support):
+        along, down = (
+            (place - low) / (high - low)
+            for place, low, high in zip(card.position, frame[::2], frame[1::2], strict=True)
+        )
+        width, y = LETTER * len(card.name), PLOT[1] * down
+        left = PLOT[0] * along - width * (0 if along < 0.25 else 1 if along > 0.75 else 0.5)
+        if all(
+            left > end or left + width < start or abs(y - other) > LINE
+            for start, end, other in taken
+        ):
+            taken.append((left, left + width, y))
+            found.add(card.row)
+    return found
 
 
 def _members(glance: Glance) -> dict[int, list[int]]:

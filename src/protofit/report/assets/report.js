@@ -9,7 +9,7 @@
     label: named(columns.label[i]), predicted: named(columns.predicted[i]),
   }));
   const dots = texts.map((text, i) => ({ kind: "text", i, on: 1, x: columns.x[i], y: columns.y[i], l: text.l }));
-  const diamonds = data.prototypes.map((one) => ({ kind: "prototype", on: 1, row: one.row, name: one.name, x: one.x, y: one.y, l: one.label }));
+  const diamonds = data.prototypes.map((one) => ({ kind: "prototype", on: 1, row: one.row, name: one.name, room: one.room, x: one.x, y: one.y, l: one.label }));
   const views = new Map();
   const wide = window.matchMedia("(min-width: 700px)");
 
