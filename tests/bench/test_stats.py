@@ -72,8 +72,9 @@ def test_mean_and_deviation():
 
 @pytest.mark.parametrize(
     ("low", "high", "outcome"),
-    [(0.1, 1, "win"), (-1, -0.1, "loss"), (-0.1, 0.1, "tie"), (0.0, 1, "tie"), (-1, 0.0, "tie")],
-)
+    [(0.1, 1, "win"), (-1, -0.1, "loss"), (-0.1, 0.1, "tie"), (0.0, 1, "tie"), (-1, 0.0, "tie"),
+     (3e-15, 1, "tie"), (-1, -3e-15, "tie")],
+)  # fmt: skip
 def test_a_tie_is_an_interval_with_zero(low, high, outcome):
     assert Interval(0.0, low, high).outcome == outcome
 
@@ -103,6 +104,14 @@ def test_ranks_and_friedman_agree_with_the_definition(block):
     found = rank_test(scores)
     assert found.statistic == pytest.approx(slow.friedman(block), abs=1e-9)
     assert found.average == pytest.approx(np.mean(slow.rank_rows(block), axis=0))
+
+
+def test_equal_means_share_a_rank_whatever_the_order_of_their_sums():
+    """Two arms of SST-2 at 200: 83.80736 both, summed over other seeds' figures."""
+    first = np.mean([86.4679, 83.83030000000001, 84.1743, 80.61930000000001, 83.94500000000001])
+    second = np.mean([84.289, 83.7156, 84.289, 83.94500000000001, 82.7982])
+    assert first != second
+    assert ranks(np.array([[first, 80.0, second]])).tolist() == [[1.5, 3.0, 1.5]]
 
 
 def test_friedman_agrees_with_scipy():

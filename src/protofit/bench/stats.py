@@ -19,6 +19,7 @@ import numpy as np
 
 EXACT_UP_TO = 8  # values: beyond, resamples are drawn instead of enumerated
 DRAWS = 10_000
+NOISE = 1e-9  # below it a difference of means is the rounding of their sums
 
 Outcome = Literal["win", "tie", "loss"]
 
@@ -34,9 +35,9 @@ class Interval:
     @property
     def outcome(self) -> Outcome:
         """A tie when the interval contains 0."""
-        if self.low > 0:
+        if self.low > NOISE:
             return "win"
-        return "loss" if self.high < 0 else "tie"
+        return "loss" if self.high < -NOISE else "tie"
 
 
 @dataclass(frozen=True)
@@ -106,7 +107,8 @@ def ranks(scores: np.ndarray) -> np.ndarray:
     """Rank of each column within its row (rows, methods), 1 = highest score, ties shared."""
     from scipy.stats import rankdata
 
-    ranked: np.ndarray = rankdata(-np.asarray(scores, dtype=np.float64), axis=1)
+    whole = np.rint(np.asarray(scores, dtype=np.float64) / NOISE)
+    ranked: np.ndarray = rankdata(-whole, axis=1)
     return ranked
 
 
