@@ -45,6 +45,28 @@ def test_plan_run_plan(tmp_path: Path, places: Places, capsys: pytest.CaptureFix
     assert (found["runs"], found["done"]) == (1, 1)
 
 
+def test_an_estimate_is_that_of_this_device(
+    tmp_path: Path, places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Records of a large GPU say nothing of this processor."""
+    spec = write_spec(tmp_path / "toy.toml", arms=["raw"], sizes=[12], seeds=[0])
+    assert call(capsys, "bench", "run", spec, *where(places), "--device", "cpu").code == 0
+    write_spec(spec, arms=["raw"], sizes=[12], seeds=[0, 1])
+    assert "minutes (loop on cpu)" in call(capsys, "bench", "plan", spec, *where(places)).out
+    records = tmp_path / "toy.jsonl"
+    away = records.read_text().replace('"cpu"', '"NVIDIA H200"').replace('"loop"', '"fleet"')
+    records.write_text(away)
+    plan = " ".join(call(capsys, "bench", "plan", spec, *where(places)).out.split())
+    assert "recorded here (loop on cpu), only fleet on NVIDIA H200" in plan
+
+
+def test_an_unknown_engine_is_refused_by_plan(
+    tmp_path: Path, places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = write_spec(tmp_path / "toy.toml")
+    refusal(call(capsys, "bench", "plan", spec, *where(places), "--engine", "flet"), "flet")
+
+
 def test_records_go_where_they_are_told(
     tmp_path: Path, places: Places, capsys: pytest.CaptureFixture[str]
 ) -> None:

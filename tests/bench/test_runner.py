@@ -111,14 +111,18 @@ def test_plan_counts_and_estimates(once: Path, tmp_path: Path, places: Places) -
     assert json.loads(json.dumps(plan)) == plan
 
 
-def test_pace_knows_engines() -> None:
+def test_pace_knows_engines_and_devices() -> None:
     trial = Trial("toys", 12, "raw", "bert", 5e-5, 0, "paper")
-    records = [{"trial": trial.to_dict(), "steps": 10, "seconds": s, "engine": e}
-               for e, s in (("loop", 20.0), ("fleet", 2.0))]  # fmt: skip
-    assert Pace(records, "loop").estimate([trial]) == (10.0, 0)
-    assert Pace(records, "fleet").estimate([trial]) == (1.0, 0)
-    assert Pace([], "auto").estimate([trial]) == (0.0, 1)
-    assert Pace(records, "loop").estimate([replace(trial, data="other")]) == (0.0, 1)
+    records = [{"trial": trial.to_dict(), "steps": 10, "seconds": s, "engine": e, "device": d}
+               for e, d, s in (("loop", "cpu", 20.0), ("fleet", "H200", 2.0))]  # fmt: skip
+    assert Pace(records, "loop", "cpu").estimate([trial]) == (10.0, 0)
+    assert Pace(records, "fleet", "H200").estimate([trial]) == (1.0, 0)
+    assert Pace([], "loop", "cpu").estimate([trial]) == (0.0, 1)
+    for engine, device in (("fleet", "cpu"), ("loop", "H200"), ("fleet", "H100")):
+        pace = Pace(records, engine, device)
+        assert pace.estimate([trial]) == (0.0, 1)
+        assert pace.others([trial]) == ["fleet on H200", "loop on cpu"]
+    assert Pace(records, "loop", "cpu").estimate([replace(trial, data="other")]) == (0.0, 1)
 
 
 def test_shards_share_all_runs(tmp_path: Path, places: Places) -> None:
@@ -245,7 +249,7 @@ def test_a_fleet_begins_no_voyage_that_would_end_too_late(places: Places) -> Non
     engine = FleetEngine(2)
     voyages = engine.run(trials, Workbench(places, Clock(minutes=10)))
     assert len([next(voyages), next(voyages)]) == 2
-    engine.longest = 601.0
+    engine.pace.longest = 601.0
     assert list(voyages) == []
 
 

@@ -49,10 +49,7 @@ def fleet_engine() -> Engine:
 
 def assign(trials: Sequence[Trial], asked: str, bench: Workbench) -> list[Share]:
     """Which engine runs which trials: `auto` gives the fleet what it can stack, on a GPU."""
-    if asked not in ENGINES:
-        raise InputError(
-            f"there is no engine '{asked}'", where="--engine", fix=f"Use {' or '.join(ENGINES)}."
-        )
+    check_engine(asked)
     candidates = [peer_engine()]
     if asked != "loop" and trials and (asked == "fleet" or bench.device.type == "cuda"):
         candidates.append(fleet_engine())
@@ -72,6 +69,22 @@ def assign(trials: Sequence[Trial], asked: str, bench: Workbench) -> list[Share]
             f"the {asked} engine cannot run {rest[0]}", where="--engine", fix="Use auto."
         )
     return shares
+
+
+def check_engine(name: str) -> None:
+    """Refuse what is no engine."""
+    if name not in ENGINES:
+        raise InputError(
+            f"there is no engine '{name}'", where="--engine", fix=f"Use {' or '.join(ENGINES)}."
+        )
+
+
+def likely_engine(encoder: str, asked: str, bench: Workbench) -> str:
+    """The engine that `assign` gives the library's own arms on this encoder."""
+    if asked != "auto":
+        return asked
+    cuda = bench.device.type == "cuda"
+    return "fleet" if cuda and stackable(encoder, bench) else "loop"
 
 
 def stackable(encoder: str, bench: Workbench) -> bool:

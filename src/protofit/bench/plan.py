@@ -128,23 +128,37 @@ def _cell(trial: Trial) -> tuple[str, int, str]:
 
 
 class Pace:
-    """Seconds per step, as recorded for the same data, encoder and engine."""
+    """Seconds per step, as this engine on this device recorded them for a set and an encoder."""
 
-    def __init__(self, records: Iterable[Record], engine: str) -> None:
-        seen: dict[tuple[str, str], list[float]] = defaultdict(list)
+    def __init__(self, records: Iterable[Record], engine: str, device: str) -> None:
+        self.engine = engine
+        seen: dict[tuple[str, str, str], list[float]] = defaultdict(list)
+        self.elsewhere: dict[tuple[str, str], set[str]] = defaultdict(set)
         for record in records:
-            if record.get("steps") and engine in ("auto", record["engine"]):
-                trial = record["trial"]
-                seen[trial["data"], trial["encoder"]].append(record["seconds"] / record["steps"])
+            if not record.get("steps"):
+                continue
+            trial, by = record["trial"], record["engine"]
+            if record.get("device") == device:
+                seen[trial["data"], trial["encoder"], by].append(
+                    record["seconds"] / record["steps"]
+                )
+            place = trial["data"], trial["encoder"]
+            self.elsewhere[place].add(f"{by} on {record.get('device')}")
         self.seconds = {place: median(values) for place, values in seen.items()}
 
     def estimate(self, trials: Iterable[Trial]) -> tuple[float, int]:
         """(seconds, number of runs that nothing is known about)."""
         known, unknown = 0.0, 0
         for trial in trials:
-            pace = self.seconds.get((trial.data, trial.encoder))
+            engine = "peer" if trial.external else self.engine
+            pace = self.seconds.get((trial.data, trial.encoder, engine))
             if pace is None:
                 unknown += 1
             else:
                 known += pace * max(1, trial.planned_steps())
         return known, unknown
+
+    def others(self, trials: Iterable[Trial]) -> list[str]:
+        """Who has recorded such runs: `fleet on NVIDIA H200`."""
+        places = {(trial.data, trial.encoder) for trial in trials}
+        return sorted(set[str]().union(*(self.elsewhere.get(place, set()) for place in places)))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from protofit.bench.clock import Clock
-from protofit.bench.engines import Engine, assign
+from protofit.bench.engines import Engine, assign, check_engine, likely_engine
 from protofit.bench.plan import Pace, Shard, Survey, counts, survey
 from protofit.bench.progress import Listener
 from protofit.bench.records import Record, RecordFile, Records, check_versions, read_records
@@ -37,6 +37,7 @@ class Options:
             raise InputError(f"--workers is {self.workers}", fix="Give at least 1.")
         if self.minutes is not None and not self.minutes > 0:
             raise InputError(f"--minutes is {self.minutes}", fix="Give a number above 0.")
+        check_engine(self.engine)
         if self.engine == "fleet" and (self.workers > 1 or self.ray):
             raise InputError(
                 "the fleet engine runs in one process",
@@ -65,7 +66,8 @@ class Bench:
     def plan(self) -> dict[str, object]:
         """The plan as `bench plan --json` prints it."""
         found = self.survey()
-        pace = Pace(self._beside(), self.options.engine)
+        engine = likely_engine(self.spec.encoder, self._asked, self.workbench)
+        pace = Pace(self._beside(), engine, self.workbench.device_name)
         seconds, unknown = pace.estimate(found.waiting)
         return {
             "spec": self.spec.name,
@@ -75,7 +77,9 @@ class Bench:
             "torn_line": self.records.torn,
             **totals(found),
             **_elsewhere(found),
+            "estimate_for": f"{engine} on {self.workbench.device_name}",
             "estimate_seconds": round(seconds / self.options.workers, 1),
+            "recorded_by": pace.others(found.waiting),
             "runs_without_estimate": unknown,
             "skipped_because": _reasons(found),
             "cells": counts(self.spec, found),
@@ -131,10 +135,14 @@ class Bench:
             fix="Move them to another file: they are not the same runs.",
         )
 
-    def _records(self, trials: list[Trial]) -> Iterator[Record]:
+    @property
+    def _asked(self) -> str:
+        """The engine asked for; side by side only the loop can run."""
         side_by_side = self.options.workers > 1 or self.options.ray
-        asked = "loop" if side_by_side and self.options.engine == "auto" else self.options.engine
-        for engine, share in assign(trials, asked, self.workbench):
+        return "loop" if side_by_side and self.options.engine == "auto" else self.options.engine
+
+    def _records(self, trials: list[Trial]) -> Iterator[Record]:
+        for engine, share in assign(trials, self._asked, self.workbench):
             yield from self._share(engine, share)
 
     def _share(self, engine: Engine, trials: list[Trial]) -> Iterator[Record]:

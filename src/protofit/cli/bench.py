@@ -216,7 +216,8 @@ def _print_plan(found: dict[str, Any]) -> None:
     from rich.console import Console
     from rich.table import Table
 
-    cells, hidden = found["cells"], ("cells", "estimate_seconds", "runs_without_estimate")
+    cells = found["cells"]
+    hidden = ("cells", "estimate_for", "estimate_seconds", "recorded_by", "runs_without_estimate")
     facts = {name: value for name, value in found.items() if name not in hidden and value != {}}
     _print_pairs({**facts, "time_left": time_left(found)})
     sizes = sorted({cell["size"] for cell in cells})
@@ -233,11 +234,13 @@ def _print_plan(found: dict[str, Any]) -> None:
 
 
 def time_left(found: dict[str, Any]) -> str:
-    """How long what is left may take, by what has been recorded."""
+    """How long what is left may take, by what this engine has recorded on this device."""
     if not found["waiting"]:
         return "none"
-    unknown = found["runs_without_estimate"]
+    unknown, here = found["runs_without_estimate"], found["estimate_for"]
     if unknown == found["waiting"]:
-        return "unknown: no such run has been recorded"
-    text = f"about {found['estimate_seconds'] / 60:.1f} minutes"
+        others = ", ".join(found["recorded_by"])
+        known = f" ({here}), only {others}" if others else ""
+        return f"unknown: no such run has been recorded{' here' if others else ''}{known}"
+    text = f"about {found['estimate_seconds'] / 60:.1f} minutes ({here})"
     return f"{text}, and {unknown} runs of unknown length" if unknown else text
