@@ -24,9 +24,8 @@ import numpy as np
 import torch
 
 from protofit.bench.arms import PAPER_BASELINES
-from protofit.bench.fleet.engine import Chunk
-from protofit.bench.fleet.fleet import Fleet
-from protofit.bench.fleet.graphs import Captured, make_pool
+from protofit.bench.fleet.engine import Chunk, make_fleet
+from protofit.bench.fleet.graphs import Captured
 from protofit.bench.fleet.heads import HeadStep
 from protofit.bench.fleet.task import FleetTask
 from protofit.bench.fleet.texts import packed_length
@@ -66,10 +65,8 @@ class Steps:
     """A fleet with its heads at one step of its schedule."""
 
     def __init__(self, trials: list[Trial], bench: Workbench, task: FleetTask) -> None:
-        cuda = bench.device.type == "cuda"
-        low = torch.bfloat16 if cuda else torch.float32
-        self.fleet = Fleet(task.shape, task.small_base(), task.texts, len(trials), 32, low,
-                           compiled=cuda)  # fmt: skip
+        fast = bench.device.type == "cuda"
+        self.fleet = make_fleet(trials[0], task, len(trials), fast=fast)
         self.task = task
         chunk = Chunk(trials, task, self.fleet, bench)
         self.members = [chunk.member(trial) for trial in trials]
@@ -82,7 +79,7 @@ class Steps:
         rows = torch.from_numpy(voyage.schedule.rows[step]).to(bench.device)
         self.fleet.rows.copy_(rows)
         self.heads.labels.copy_(task.labels[rows])
-        self.captured = Captured(make_pool(bench.device))
+        self.captured = Captured(self.fleet.make_pool())
 
     def parts(self) -> dict[str, Callable[[], None]]:
         """The three parts of a step, in order."""

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import json
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
-from protofit.bench.fleet.engine import FleetEngine
+from protofit.bench.fleet.engine import FleetEngine, VoyagePace
 from protofit.bench.fleet.members import make_schedule
 from protofit.bench.loop_engine import LoopEngine
 from protofit.bench.trial import Trial
 from protofit.bench.workbench import Workbench
+from protofit.errors import ProtoFitWarning
 
 
 def trials(arms: list[str], data: str = "topics", size: int = 250) -> list[Trial]:
@@ -98,3 +101,87 @@ def test_every_method_sails(dry_bench: Workbench) -> None:
         assert "error" not in record, record
         assert 16 <= record["steps"] <= 40  # the slice may end it
         assert record["dev"]["validation"]["accuracy"] > 0.3
+
+
+class Storm:
+    """Lets voyages of fleets break: those whose number is named, or all of a kind."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, breaks: Any, error: Exception) -> None:
+        from protofit.bench.fleet import engine, fleet
+
+        self.fast: list[bool] = []
+        real = engine.Chunk.records
+
+        def records(chunk: Any) -> Any:
+            self.fast.append(chunk.fleet.fast)
+            if breaks(len(self.fast), chunk.fleet.fast):
+                raise error
+            return real(chunk)
+
+        monkeypatch.setattr(engine.Chunk, "records", records)
+        wanted = property(lambda harbour: harbour.breaks < engine.BREAKS)
+        monkeypatch.setattr(engine.Harbour, "fast", wanted)
+        plain = fleet.StackedEncoder
+        for name, like in (("StackedEncoder", plain), ("StackedAdam", fleet.StackedAdam)):
+            slow = functools.partial(_slowly, like)
+            monkeypatch.setattr(fleet, name, slow)
+        monkeypatch.setattr(fleet.Fleet, "make_pool", lambda _: None)
+
+
+def _slowly(kind: Any, *arguments: Any, fast: bool) -> Any:
+    """No kernels on a processor, whatever is asked for."""
+    return kind(*arguments)
+
+
+FOUR = [Trial("topics", 100, "raw", "dry", 1e-3, seed, "paper") for seed in range(4)]
+
+
+def test_what_breaks_in_fast_code_is_done_by_plain_operations(
+    dry_bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not only RuntimeErrors: compilers of kernels have their own. Twice is enough."""
+    storm = Storm(monkeypatch, lambda _, fast: fast, ValueError("no kernel image"))
+    with pytest.warns(ProtoFitWarning, match="ValueError: no kernel image"):
+        records = list(FleetEngine(1).run(FOUR, dry_bench))
+    assert [record["trial"]["seed"] for record in records] == [0, 1, 2, 3]
+    assert storm.fast == [True, False, True, False, False, False]
+
+
+def test_one_broken_voyage_does_not_slow_the_others(
+    dry_bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storm = Storm(monkeypatch, lambda number, _: number == 2, RuntimeError("out of memory"))
+    with pytest.warns(ProtoFitWarning, match="out of memory"):
+        records = list(FleetEngine(2).run(FOUR, dry_bench))
+    assert len(records) == 4
+    assert storm.fast == [True, True, False]
+
+
+def test_a_voyage_that_fails_for_good_is_left_out(
+    dry_bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Storm(monkeypatch, lambda number, _: number in (3, 4), RuntimeError("singular"))
+    with pytest.warns(ProtoFitWarning, match="1 runs are left for another time"):
+        records = list(FleetEngine(1).run(FOUR, dry_bench))
+    assert [record["trial"]["seed"] for record in records] == [0, 1, 3]
+
+
+def test_a_device_that_is_gone_ends_the_run(
+    dry_bench: Workbench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storm = Storm(monkeypatch, lambda *_: True, RuntimeError("illegal memory access"))
+    with pytest.warns(ProtoFitWarning), pytest.raises(RuntimeError, match="illegal"):
+        list(FleetEngine(1).run(FOUR, dry_bench))
+    assert len(storm.fast) == 4
+
+
+def test_longer_voyages_are_expected_to_take_longer() -> None:
+    pace = VoyagePace()
+    short, long = FOUR[0], replace(FOUR[0], size=5000)
+    assert pace.seconds(long) == 0
+    pace.note(short, 2.0)
+    ratio = long.planned_steps() / short.planned_steps()
+    assert pace.seconds(short) == 2.0
+    assert pace.seconds(long) == pytest.approx(2.0 * ratio)
+    pace.note(long, 9.0)
+    assert pace.seconds(short) == 9.0

@@ -19,13 +19,13 @@ BETA1, BETA2, EPS = 0.9, 0.999, 1e-8
 class StackedAdam:
     """m, v and the step count of all copies."""
 
-    def __init__(self, weights: StackedWeights, rates: Tensor) -> None:
+    def __init__(self, weights: StackedWeights, rates: Tensor, *, fast: bool = False) -> None:
         self.weights = weights
         self.rates = rates  # (R,)
         self.count = torch.zeros((), device=rates.device)  # steps taken
         self.mean = {name: torch.zeros_like(value) for name, value in weights.master.items()}
         self.square = {name: torch.zeros_like(value) for name, value in weights.master.items()}
-        self._kernel = _triton_kernel() if rates.device.type == "cuda" else None
+        self._kernel = _triton_kernel() if fast else None
 
     @torch.no_grad()
     def reset(self, rates: Tensor) -> None:

@@ -11,11 +11,16 @@ from protofit.bench.fleet.texts import Packed
 SHORT = 128  # tokens that our own kernel holds
 
 
-def packed_attention(joint: Tensor, batch: Packed, heads: int, rate: float) -> Tensor:
-    """Queries, keys and values (R, L, 3D) → context (R, L, D); no text sees another."""
+def packed_attention(
+    joint: Tensor, batch: Packed, heads: int, rate: float, *, fast: bool = False
+) -> Tensor:
+    """Queries, keys and values (R, L, 3D) → context (R, L, D); no text sees another.
+
+    `fast`: by kernels that only GPUs have.
+    """
     copies, length, width = joint.shape
     parts = joint.view(copies * length, 3, heads, width // (3 * heads))
-    if joint.device.type == "cuda" and batch.longest <= SHORT:
+    if fast and batch.longest <= SHORT:
         from protofit.bench.fleet.attention_kernel import ShortAttention
 
         tokens = joint.view(copies * length, width)
@@ -23,7 +28,7 @@ def packed_attention(joint: Tensor, batch: Packed, heads: int, rate: float) -> T
             tokens, batch.bounds, heads, rate
         )
         return short.view(copies, length, width // 3)
-    if joint.device.type == "cuda" and joint.dtype == torch.bfloat16:
+    if fast and joint.dtype == torch.bfloat16:
         query, key, value = parts.unbind(1)
         flash = torch.ops.aten._flash_attention_forward  # noqa: SLF001 - nothing public packs
         packed: Tensor = flash(

@@ -30,9 +30,10 @@ def add_norm(
 class StackedEncoder:
     """Tokens of every run → mean-pooled features (R, B, D) in float32."""
 
-    def __init__(self, shape: EncoderShape, *, compiled: bool = False) -> None:
+    def __init__(self, shape: EncoderShape, *, fast: bool = False) -> None:
         self.shape = shape
-        self.add_norm: Norm = torch.compile(add_norm) if compiled else add_norm
+        self.fast = fast
+        self.add_norm: Norm = torch.compile(add_norm) if fast else add_norm
 
     def __call__(
         self, weights: Mapping[str, Tensor], batch: Packed, skip: Tensor, *, training: bool
@@ -70,7 +71,7 @@ class StackedEncoder:
         shape = self.shape
         joint = linear(states, part("qkv.weight"), part("qkv.bias"))
         rate = shape.attention_dropout if training else 0.0
-        context = packed_attention(joint, batch, shape.heads, rate)
+        context = packed_attention(joint, batch, shape.heads, rate, fast=self.fast)
         rate = shape.hidden_dropout if training else 0.0
         states = self.add_norm(
             torch.bmm(context, part("out.weight")), part("out.bias"), states,

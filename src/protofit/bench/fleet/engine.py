@@ -10,6 +10,7 @@ is the same code or the same rule.
 from __future__ import annotations
 
 import time
+import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -35,6 +36,7 @@ from protofit.bench.version import code_version
 from protofit.bench.workbench import Workbench
 from protofit.config.fields import to_dict
 from protofit.data.batches import split_slice
+from protofit.errors import ProtoFitError, ProtoFitWarning
 from protofit.methods.base import HeadShape, Method, StartView
 from protofit.methods.registry import build_method, method_class
 from protofit.randomness import generator, stream_seed
@@ -43,6 +45,8 @@ from protofit.training.plan import make_plan
 from protofit.training.stopping import Stopping
 
 COPIES = 15  # runs side by side
+BREAKS = 2  # voyages that may break before the rest of a set goes by plain operations
+LOST = 2  # voyages in a row that may fail for good before the engine gives up
 
 
 class FleetEngine:
@@ -52,7 +56,7 @@ class FleetEngine:
 
     def __init__(self, copies: int = COPIES) -> None:
         self.copies = copies
-        self.longest = 0.0  # seconds that a voyage has taken at most
+        self.pace = VoyagePace()
 
     def accepts(self, trial: Trial) -> bool:
         """Every method of the library, on encoders that can be stacked."""
@@ -60,23 +64,100 @@ class FleetEngine:
 
     def run(self, trials: Sequence[Trial], bench: Workbench) -> Iterator[Record]:
         """Cell by cell; the order of the records is that of the voyages."""
+        lost = 0
         for group in _groups(trials, lambda t: (t.data, t.encoder)):
-            if not bench.clock.allows(self.longest):
+            if not bench.clock.allows(self.pace.seconds(group[0])):
                 return
-            task = FleetTask(group, bench)
-            copies = min(self.copies, len(group))
-            cuda = bench.device.type == "cuda"
-            low = torch.bfloat16 if cuda else torch.float32
-            batch = group[0].settings().train.batch_size
-            fleet = Fleet(task.shape, task.small_base(), task.texts, copies, batch, low,
-                          compiled=cuda)  # fmt: skip
-            for chunk in _chunks(group, copies):
-                if not bench.clock.allows(self.longest):
+            harbour = Harbour(FleetTask(group, bench), min(self.copies, len(group)), bench)
+            for chunk in _chunks(group, harbour.copies):
+                if not bench.clock.allows(self.pace.seconds(chunk[0])):
                     return
                 began = time.perf_counter()
-                records = Chunk(chunk, task, fleet, bench).records()
-                self.longest = max(self.longest, time.perf_counter() - began)
+                try:
+                    records = harbour.records(chunk)
+                except RuntimeError as error:
+                    lost += 1
+                    if lost == LOST:
+                        raise
+                    _warn(f"{len(chunk)} runs are left for another time ({_cause(error)})", chunk)
+                    continue
+                lost = 0
+                self.pace.note(chunk[0], time.perf_counter() - began)
                 yield from records
+
+
+class VoyagePace:
+    """How long the next voyage may take: the longest so far, more where it has more steps."""
+
+    def __init__(self) -> None:
+        self.longest = 0.0
+        self.steps = 1
+
+    def note(self, trial: Trial, seconds: float) -> None:
+        """A voyage with this trial took so long."""
+        if seconds > self.longest:
+            self.longest, self.steps = seconds, max(1, trial.planned_steps())
+
+    def seconds(self, trial: Trial) -> float:
+        """0 before the first."""
+        return self.longest * max(1.0, trial.planned_steps() / self.steps)
+
+
+class Harbour:
+    """The fleet of a task. What breaks in fast code is done again by plain operations."""
+
+    def __init__(self, task: FleetTask, copies: int, bench: Workbench) -> None:
+        self.task, self.copies, self.bench = task, copies, bench
+        self.breaks = 0
+        self._fleet: Fleet | None = None
+
+    @property
+    def fast(self) -> bool:
+        """Whether fast code is to be used."""
+        return self.task.device.type == "cuda" and self.breaks < BREAKS
+
+    def records(self, chunk: Sequence[Trial]) -> list[Record]:
+        """Of the runs of a chunk, by a fast voyage or else by a plain one."""
+        fast = self.fast
+        try:
+            return self._sail(chunk, fast=fast)
+        except ProtoFitError:
+            raise
+        except Exception as error:  # compilers and kernels have exceptions of their own
+            self._fleet = None  # half-captured
+            if not fast:
+                raise
+            self.breaks += 1
+            _warn(
+                f"a fast voyage broke and is made again by plain operations ({_cause(error)})",
+                chunk,
+            )
+        if self.task.device.type == "cuda":
+            torch.cuda.empty_cache()
+        try:
+            return self._sail(chunk, fast=False)
+        finally:
+            self._fleet = None
+
+    def _sail(self, chunk: Sequence[Trial], *, fast: bool) -> list[Record]:
+        if self._fleet is None or self._fleet.fast != fast:
+            self._fleet = make_fleet(chunk[0], self.task, self.copies, fast=fast)
+        return Chunk(chunk, self.task, self._fleet, self.bench).records()
+
+
+def make_fleet(trial: Trial, task: FleetTask, copies: int, *, fast: bool) -> Fleet:
+    """A fleet for trials like this one; bfloat16 on a GPU."""
+    low = torch.bfloat16 if task.device.type == "cuda" else torch.float32
+    batch = trial.settings().train.batch_size
+    return Fleet(task.shape, task.small_base(), task.texts, copies, batch, low, fast=fast)
+
+
+def _warn(text: str, chunk: Sequence[Trial]) -> None:
+    warnings.warn(f"{chunk[0]} and {len(chunk) - 1} more: {text}", ProtoFitWarning, stacklevel=3)
+
+
+def _cause(error: Exception) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())[:200]}"
 
 
 def _chunks(trials: Sequence[Trial], copies: int) -> Iterator[list[Trial]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
@@ -29,18 +30,20 @@ class Fleet:
         batch: int,
         low: torch.dtype,
         *,
-        compiled: bool = False,
+        fast: bool = False,
     ) -> None:
+        """`fast`: with compiled and own kernels, and captured in graphs; for GPUs."""
         self.texts = texts
         self.device = texts.ids.device
-        self.encoder = StackedEncoder(shape, compiled=compiled)
+        self.fast = fast
+        self.encoder = StackedEncoder(shape, fast=fast)
         self.weights = StackedWeights(base, copies, low)
-        self.adam = StackedAdam(self.weights, torch.zeros(copies, device=self.device))
+        self.adam = StackedAdam(self.weights, torch.zeros(copies, device=self.device), fast=fast)
         self.skip = torch.zeros(copies, device=self.device)
         self.rows = torch.zeros(copies, batch, dtype=torch.long, device=self.device)
         self.features = torch.zeros(copies, batch, shape.dimension, device=self.device)
         self.gradient = torch.zeros_like(self.features)
-        self._pool = make_pool(self.device)
+        self._pool = self.make_pool()
         self._forwards: dict[int, Captured] = {}
         self._backwards: dict[int, Captured] = {}
         self._live: Tensor | None = None
@@ -49,6 +52,10 @@ class Fleet:
     def copies(self) -> int:
         """R, the number of runs side by side."""
         return self.weights.copies
+
+    def make_pool(self) -> Any:
+        """Memory for what is captured; None where nothing is."""
+        return make_pool(self.device) if self.fast else None
 
     def reset(self, rates: Sequence[float], skip: Sequence[bool]) -> None:
         """Pretrained weights, a fresh optimiser, these learning rates."""
@@ -86,11 +93,12 @@ class Fleet:
         order = np.argsort(self.texts.widths[filled], axis=1, kind="stable")
         ranked = np.take_along_axis(filled, order, axis=1)
         found = torch.zeros(*filled.shape, self.features.shape[2], device=self.device)
+        weights = self.weights.detached(self.copies)  # as in the other evaluation: one compilation
         for start in range(0, longest, EVALUATION):
             part = ranked[:, start : start + EVALUATION]
             length = packed_length(int(self.texts.widths[part].sum(axis=1).max()))
             batch = self.texts.pack(torch.from_numpy(part).to(self.device), length)
-            features = self.encoder(self.weights.leaves, batch, self.skip, training=False)
+            features = self.encoder(weights, batch, self.skip, training=False)
             place = torch.from_numpy(order[:, start : start + EVALUATION]).to(self.device)
             found.scatter_(1, place.unsqueeze(2).expand_as(features), features.float())
         return [found[r, : len(part)] for r, part in enumerate(rows)]

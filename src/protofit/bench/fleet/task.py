@@ -112,7 +112,7 @@ class FleetTask:
 
     def _full_weights(self, fleet: Fleet, used: int) -> Mapping[str, Tensor]:
         """The trained weights with the embeddings of all tokens, trained or not."""
-        leaves = {name: leaf.detach()[:used] for name, leaf in fleet.weights.leaves.items()}
+        leaves = fleet.weights.detached(used)
         trained = leaves["words"]
         words = self.base["words"].to(trained.dtype).repeat(used, 1, 1)
         words[:, torch.from_numpy(self.vocabulary.used).to(self.device)] = trained

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from protofit.bench.fleet.fleet import Fleet
-from protofit.bench.fleet.graphs import Captured, make_pool
+from protofit.bench.fleet.graphs import Captured
 from protofit.bench.fleet.heads import HeadStep
 from protofit.bench.fleet.members import Member, make_schedule, state_of
 from protofit.bench.fleet.texts import packed_length
@@ -43,7 +43,7 @@ class Voyage:
         losses = torch.full((self.steps, len(self.members)), math.nan, device=device)
         heads = HeadStep(self.members, fleet.features, fleet.gradient)
         self._judge(0)
-        captured = Captured(make_pool(device))
+        captured = Captured(fleet.make_pool())
         for step in range(self.steps):
             self._refresh(step)
             length = packed_length(int(self.schedule.tokens[step]))

@@ -98,6 +98,10 @@ class StackedWeights:
         leaf = self.leaves[name]
         return None if leaf.dtype == self.master[name].dtype else leaf.detach()
 
+    def detached(self, used: int) -> dict[str, Tensor]:
+        """What the first copies compute with, outside of any gradient."""
+        return {name: leaf.detach()[:used] for name, leaf in self.leaves.items()}
+
     @torch.no_grad()
     def reset(self) -> None:
         """All copies back to the pretrained values."""
