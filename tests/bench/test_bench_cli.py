@@ -117,6 +117,34 @@ def test_refused_in_one_sentence(
     refusal(call(capsys, "bench", "run", spec, *where(places), *options), *parts)
 
 
+@pytest.mark.parametrize("line", [
+    "no json", "[1]", '{"key": "a", "code": "b"}',
+    '{"key": "a", "code": "b", "trial": {"size": 1}}',
+])  # fmt: skip
+@pytest.mark.parametrize("verb", ["plan", "run", "table", "plot"])
+def test_what_is_no_record_is_refused(
+    line: str, verb: str, tmp_path: Path, places: Places, capsys: pytest.CaptureFixture[str]
+) -> None:
+    spec = write_spec(tmp_path / "toy.toml")
+    (tmp_path / "toy.jsonl").write_text(f"{line}\n")
+    options = where(places) if verb in ("plan", "run") else []
+    refusal(call(capsys, "bench", verb, spec, *options), "toy.jsonl, line 1", "not a record")
+
+
+def test_nothing_to_draw_is_said(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    spec = write_spec(tmp_path / "toy.toml")
+    said = call(capsys, "bench", "plot", spec, "--out", tmp_path / "figures")
+    assert (said.code, said.out) == (0, "")
+    assert "no figure" in said.err
+
+
+def test_without_a_data_folder_the_option_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HF_HUB_OFFLINE", "1")
+    refusal(call(capsys, "bench", "run", write_spec(tmp_path / "toy.toml")), "toys", "--data-dir")
+
+
 def test_a_missing_spec_is_refused(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     refusal(call(capsys, "bench", "plan", tmp_path / "x.toml"), "x.toml", "no such spec")
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from protofit.bench.arms import arm_of
 from protofit.bench.board import Board, Planned
 from protofit.bench.labels import PAIR_SETS
-from protofit.bench.records import read_records
+from protofit.bench.records import read_runs
 from protofit.bench.select import Cell, Record, one_version, without_repeats
 from protofit.bench.spec import Spec, read_spec
 from protofit.bench.trial import trials_of
@@ -90,7 +90,7 @@ def load_experiment(path: Path, records_dir: Path) -> Experiment:
         for trial in trials_of(spec)
         if arm_of(trial.arm).pairs or trial.data not in PAIR_SETS
     )
-    records = read_records(spec.records_path(path, records_dir)).records
+    records = read_runs(spec.records_path(path, records_dir)).records
     return Experiment(spec, planned, tuple(records))
 
 

@@ -146,7 +146,13 @@ def _hub_tables(name: str) -> tuple[Table, dict[str, Table]]:
     splits = ["validation"]
     if name.rpartition("/")[2] == "mnli":
         splits = ["validation_matched", "validation_mismatched"]
-    return read_table(f"{name}:train"), {split: read_table(f"{name}:{split}") for split in splits}
+    try:
+        train = read_table(f"{name}:train")
+        return train, {split: read_table(f"{name}:{split}") for split in splits}
+    except InputError as error:
+        raise InputError(
+            error.found, where=error.where, fix="Say with --data-dir where the sets' folders are."
+        ) from error
 
 
 def _verbatim(table: Table, name: str) -> Table:

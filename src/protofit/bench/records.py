@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from protofit.bench.trial import Trial
 from protofit.errors import InputError, ProtoFitWarning
 
 Record = dict[str, Any]
@@ -33,7 +34,12 @@ class Records:
         return {record["key"] for record in self.records}
 
 
-def read_records(path: Path) -> Records:
+def read_runs(path: Path) -> Records:
+    """Every complete line, each of which must say what trial it is of."""
+    return read_records(path, trials=True)
+
+
+def read_records(path: Path, *, trials: bool = False) -> Records:
     """Every complete line; an unreadable one in the middle is an error."""
     try:
         content = path.read_bytes()
@@ -42,7 +48,7 @@ def read_records(path: Path) -> Records:
     lines, torn = _complete(content)
     found: dict[str, Record] = {}
     for number, line in enumerate(lines, 1):
-        record = _parsed(line, f"{path}, line {number}")
+        record = _parsed(line, f"{path}, line {number}", trial=trials)
         found.setdefault(record["key"], record)
     return Records(list(found.values()), torn)
 
@@ -52,11 +58,13 @@ def _complete(content: bytes) -> tuple[list[bytes], bool]:
     return lines, bool(rest)
 
 
-def _parsed(line: bytes, where: str) -> Record:
+def _parsed(line: bytes, where: str, *, trial: bool = False) -> Record:
     try:
         record = json.loads(line)
         if not (isinstance(record["key"], str) and isinstance(record["code"], str)):
             raise TypeError
+        if trial:
+            Trial(**record["trial"])
     except (ValueError, KeyError, TypeError) as error:
         raise InputError(
             "this is not a record of a run", where=where, fix="Remove or repair the line."

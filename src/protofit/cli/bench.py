@@ -136,6 +136,8 @@ def plot(
     files = [str(f) for f in write_plots(paths, folder, out, code=code, mix=mix_versions)]
     if as_json:
         _print_json({"files": files})
+    elif not files:
+        typer.echo("protofit: no figure can be drawn of these records yet", err=True)
     else:
         typer.echo("\n".join(files))
 
