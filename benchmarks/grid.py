@@ -6,12 +6,16 @@
 What is recorded, by this or an earlier version of the code with the settings of today, is not run
 again. It may be killed at any time: at most the runs in the making are lost. For every spec a line
 is added to grid.jsonl beside the records' folder: runs, minutes, and how busy the GPU was.
+
+With `--processes 3` three processes share the runs and the GPU: one prepares while others compute.
+One that fails is started again once. The exit code is 1 where a spec was stopped by an error.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import subprocess
 import sys
 import threading
@@ -30,7 +34,7 @@ from protofit.bench.records import Record
 from protofit.bench.runner import Bench, Options
 from protofit.bench.spec import records_folder
 from protofit.bench.version import code_version
-from protofit.bench.workbench import Places
+from protofit.bench.workbench import Places, Workbench
 from protofit.cli.bench import time_left
 from protofit.errors import ProtoFitError
 
@@ -97,57 +101,108 @@ def say(text: str) -> None:
     print(text, flush=True)
 
 
-def make_bench(name: str, args: argparse.Namespace, minutes: float | None = None) -> Bench:
+def make_workbench(args: argparse.Namespace) -> Workbench:
+    """One for all specs: a set is read once, and tokenised once for an encoder."""
+    return Workbench(
+        Places(
+            data_dir=args.data_dir, weights_dir=args.weights_dir, device=args.device,
+            peers_python=args.peers_python, peers_dir=HERE / "peers",
+        )
+    )  # fmt: skip
+
+
+def make_bench(
+    name: str, args: argparse.Namespace, known: Workbench, minutes: float | None = None
+) -> Bench:
     """The spec with its records; encoders that no fleet can hold run in several processes."""
-    places = Places(
-        data_dir=args.data_dir, weights_dir=args.weights_dir, device=args.device,
-        peers_python=args.peers_python, peers_dir=HERE / "peers",
-    )  # fmt: skip
     options = Options(
-        places=places, records_dir=args.records_dir, mix_versions=True, minutes=minutes,
-        shard=Shard.parse(args.shard), engine=args.engine,
+        places=known.places, records_dir=args.records_dir, mix_versions=True, minutes=minutes,
+        shard=Shard.parse(args.shard), engine=args.engine, copies=args.copies,
     )  # fmt: skip
-    bench = Bench(args.specs_dir / f"{name}.toml", options)
+    bench = Bench(args.specs_dir / f"{name}.toml", options, known)
     alone = args.engine == "auto" and bench.workbench.device.type == "cuda"
     if alone and name != "peers" and not stackable(bench.spec.encoder, bench.workbench):
-        bench.options = Options(**{**vars(options), "workers": args.workers})
+        workers = max(1, args.workers // args.beside)
+        bench.options = Options(**{**vars(options), "workers": workers})
     return bench
 
 
-def run_spec(name: str, args: argparse.Namespace, clock: Clock) -> None:
-    """Run what is left of a spec, and note how it went."""
+def run_spec(name: str, args: argparse.Namespace, known: Workbench, clock: Clock) -> bool:
+    """Run what is left of a spec, and note how it went; False where an error stopped it."""
     began, started = time.monotonic(), datetime.now(timezone.utc).isoformat("T", "seconds")
     watch = GpuWatch()
     done: dict[str, Any] = {}
     lines = Lines(name)
     try:
-        bench = make_bench(name, args, clock.minutes_left())
+        bench = make_bench(name, args, known, clock.minutes_left())
         done = bench.run(lines)
-    except (ProtoFitError, RuntimeError, OSError) as error:
-        done = {"stopped_by": " ".join(str(error).split())[:300]}
+    except Exception as error:  # noqa: BLE001 - whatever it is, the other specs are run
+        done = {"stopped_by": " ".join(str(error).split())[:300] or type(error).__name__}
         say(f"{name}: {done['stopped_by']}")
     seconds, gpu = time.monotonic() - began, watch.end()
+    well = "stopped_by" not in done
     if not lines.done:
-        return
+        return well
     left = done.get("left", lines.runs - lines.done)
     line = {
         "spec": name, "started": started, "seconds": round(seconds, 1), "runs": lines.done,
         "left": left, "runs_per_minute": round(60 * lines.done / seconds, 1),
-        "device": bench.workbench.device_name, "gpu": gpu, "code": code_version(),
+        "beside": args.beside, "device": bench.workbench.device_name, "gpu": gpu,
+        "code": code_version(),
     }  # fmt: skip
     say(json.dumps(line))
     folder = args.records_dir or records_folder(args.specs_dir / f"{name}.toml")
     with (folder.parent / "grid.jsonl").open("a", encoding="utf-8") as file:
         file.write(json.dumps({**line, **{k: v for k, v in done.items() if k == "stopped_by"}}))
         file.write("\n")
+    return well
+
+
+def run_processes(args: argparse.Namespace, arguments: list[str]) -> int:
+    """This script in several processes, each with its part of the runs; 1 where one failed."""
+    clock, own = Clock(args.minutes), Shard.parse(args.shard)
+
+    def start(part: str) -> subprocess.Popen[bytes]:
+        left = clock.minutes_left()
+        more = [] if left is None else ["--minutes", str(left)]
+        command = [
+            sys.executable, __file__, *arguments, "--processes", "1", "--shard", part,
+            "--beside", str(args.processes), *more,
+        ]  # fmt: skip
+        return subprocess.Popen(command, stdin=subprocess.PIPE)  # its end is this process's end
+
+    count = own.count * args.processes
+    parts = [f"{own.index + own.count * i}/{count}" for i in range(args.processes)]
+    running, fresh, failed = {part: start(part) for part in parts}, set(parts), False
+    while running:
+        time.sleep(0.2)
+        for part, process in list(running.items()):
+            code = process.poll()
+            if code is None:
+                continue
+            del running[part]
+            if code and part in fresh and clock.allows():
+                say(f"part {part} ended with exit code {code} and is started again")
+                fresh.remove(part)
+                running[part] = start(part)
+            else:
+                failed |= bool(code)
+    return int(failed)
+
+
+def end_with_parent() -> None:
+    """Wait for the end of the process that started this one."""
+    while os.read(0, 1):
+        pass
+    os._exit(1)
 
 
 def print_plan(args: argparse.Namespace) -> int:
     """A line per spec; the number of runs that are left."""
-    total = 0
+    total, known = 0, make_workbench(args)
     for name in args.specs:
         try:
-            found: Any = make_bench(name, args).plan()
+            found: Any = make_bench(name, args, known).plan()
         except (ProtoFitError, OSError) as error:
             say(f"{name:14} {error}")
             continue
@@ -159,7 +214,7 @@ def print_plan(args: argparse.Namespace) -> int:
     return total
 
 
-def main(arguments: list[str] | None = None) -> None:
+def main(arguments: list[str] | None = None) -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--plan", action="store_true", help="say what is left, run nothing")
     parser.add_argument("--minutes", type=float, help="begin nothing that would end later")
@@ -171,16 +226,24 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--peers-python", help="python of the environment of the external arms")
     parser.add_argument("--workers", type=int, default=4, help="where no fleet can be used")
     parser.add_argument("--shard", help="i/n: a part of all runs, on one of several machines")
+    parser.add_argument("--processes", type=int, default=1, help="that share the runs and the GPU")
+    parser.add_argument("--beside", type=int, default=1, help=argparse.SUPPRESS)  # so many do
+    parser.add_argument("--copies", type=int, help="runs side by side in a fleet")
     parser.add_argument("--engine", default="auto")
     parser.add_argument("--device")
     args = parser.parse_args(arguments)
     if args.plan:
         print_plan(args)
-        return
-    clock = Clock(args.minutes)
+        return 0
+    if args.processes > 1:
+        return run_processes(args, sys.argv[1:] if arguments is None else arguments)
+    if args.beside > 1:
+        threading.Thread(target=end_with_parent, daemon=True).start()
+    clock, known, well = Clock(args.minutes), make_workbench(args), True
     for name in args.specs:
         if clock.allows():
-            run_spec(name, args, clock)
+            well &= run_spec(name, args, known, clock)
+    return 0 if well else 1
 
 
 if __name__ == "__main__":

@@ -16,8 +16,10 @@ import pytest
 
 from helpers.bench import write_spec
 from helpers.places import ROOT
+from protofit.bench.fleet.engine import Chunk
 from protofit.bench.records import read_records
-from protofit.bench.workbench import Places
+from protofit.bench.runner import Bench
+from protofit.bench.workbench import Places, Workbench
 
 SCRIPT = ROOT / "benchmarks" / "grid.py"
 CHATTY = [sys.executable, "-c", "print('50, 1024, 300\\n100, 2048, 500\\nnonsense', flush=True)"]
@@ -79,9 +81,97 @@ def test_a_spec_that_cannot_run_does_not_stop_the_others(
 ) -> None:
     folder = specs(tmp_path, sizes=[12], seeds=[0])
     write_spec(folder / "second.toml", name="second", encoder="/nowhere", records="second.jsonl")
-    grid["main"](options(places, folder))
+    assert grid["main"](options(places, folder)) == 1
     assert "second: " in capsys.readouterr().out
     assert [line["spec"] for line in lines(tmp_path / "records" / "grid.jsonl")] == ["first"]
+
+
+def test_an_unforeseen_error_does_not_stop_the_other_specs(
+    grid: dict[str, Any], tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    real = Bench.run
+
+    def run(bench: Bench, listener: Any) -> Any:
+        if bench.spec.name == "second":
+            raise IndexError("of a kind nobody thought of")
+        return real(bench, listener)
+
+    monkeypatch.setattr(Bench, "run", run)
+    assert grid["main"](options(places, specs(tmp_path, sizes=[12], seeds=[0]))) == 1
+    assert [line["spec"] for line in lines(tmp_path / "records" / "grid.jsonl")] == ["first"]
+
+
+def test_a_set_is_read_and_tokenised_once_for_all_specs(
+    grid: dict[str, Any], tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    seen: list[str] = []
+    real = Workbench._tokenise
+
+    def tokenise(bench: Workbench, trial: Any, settings: Any) -> Any:
+        seen.append(trial.data)
+        return real(bench, trial, settings)
+
+    monkeypatch.setattr(Workbench, "_tokenise", tokenise)
+    assert grid["main"](options(places, specs(tmp_path, sizes=[12], seeds=[0]))) == 0
+    assert seen == ["toys"]
+
+
+def test_copies_are_what_a_fleet_holds(
+    grid: dict[str, Any], tmp_path: Path, places: Places, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    voyages: list[int] = []
+    real = Chunk.records
+
+    def records(chunk: Chunk) -> Any:
+        voyages.append(len(chunk.trials))
+        return real(chunk)
+
+    monkeypatch.setattr(Chunk, "records", records)
+    folder = specs(tmp_path, sizes=[12], seeds=[0, 1, 2])
+    grid["main"](options(places, folder, "--engine", "fleet", "--copies", "2"))
+    assert voyages == [2, 1, 2, 1]
+
+
+def test_processes_share_all_runs(tmp_path: Path, places: Places) -> None:
+    folder = specs(tmp_path, sizes=[12], seeds=[0, 1, 2, 3])
+    command = [sys.executable, str(SCRIPT), *options(places, folder, "--processes", "2")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    assert done.returncode == 0, done.stderr
+    told = lines(tmp_path / "records" / "grid.jsonl")
+    assert {line["beside"] for line in told} == {2}
+    for name in ("first", "second"):
+        assert sum(line["runs"] for line in told if line["spec"] == name) == 4
+        found = lines(tmp_path / "records" / "bench" / f"{name}.jsonl")
+        assert len({record["key"] for record in found}) == len(found) == 4
+
+
+@pytest.mark.parametrize(("asked", "codes", "result", "parts"), [
+    (None, [0, 0], 0, ["1/2", "2/2"]),
+    ("2/3", [0, 0], 0, ["2/6", "5/6"]),
+    (None, [1, 0, 0], 0, ["1/2", "2/2", "1/2"]),
+    (None, [0, -9, 1], 1, ["1/2", "2/2", "2/2"]),
+])  # fmt: skip
+def test_a_process_that_fails_is_started_again_once(
+    grid: dict[str, Any], monkeypatch: pytest.MonkeyPatch, asked: str | None, codes: list[int],
+    result: int, parts: list[str],
+) -> None:  # fmt: skip
+    begun: list[str] = []
+
+    class Process:
+        """Ends at once, with the next code."""
+
+        def __init__(self, command: list[str], **_: Any) -> None:
+            begun.append(command[command.index("--beside") - 1])
+            assert command[command.index("--processes", 4) + 1] == "1"
+            self.code = codes[len(begun) - 1]
+
+        def poll(self) -> int:
+            return self.code
+
+    monkeypatch.setattr(subprocess, "Popen", Process)
+    more = [] if asked is None else ["--shard", asked]
+    assert grid["main"](["--processes", "2", *more]) == result
+    assert begun == parts
 
 
 @pytest.mark.slow

@@ -39,6 +39,13 @@ def test_sessions_of_a_spec_are_added_up(tmp_path: Path) -> None:
     assert "| stsb | some GPU | 100 | 1.0 | 100 | — | — |" in table
 
 
+def test_processes_that_share_a_device_share_its_time(tmp_path: Path) -> None:
+    """Three for a minute each, side by side: 300 trainings in one minute."""
+    lines = [{**LINE, "beside": 3}] * 3
+    (tmp_path / "grid.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    assert "| e5-fair | some GPU | 300 | 1.0 | 300 | 90 | 500 |" in speed_tables(tmp_path)
+
+
 def test_the_profile_of_a_fleet(tmp_path: Path) -> None:
     (tmp_path / "fleet_profile.json").write_text(json.dumps(PROFILE))
     table = speed_tables(tmp_path)

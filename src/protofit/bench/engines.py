@@ -40,19 +40,21 @@ def peer_engine() -> Engine:
     return PeerEngine()
 
 
-def fleet_engine() -> Engine:
+def fleet_engine(copies: int | None = None) -> Engine:
     """Many runs stacked in one model on a GPU."""
     from protofit.bench.fleet import FleetEngine
 
-    return FleetEngine()
+    return FleetEngine() if copies is None else FleetEngine(copies)
 
 
-def assign(trials: Sequence[Trial], asked: str, bench: Workbench) -> list[Share]:
+def assign(
+    trials: Sequence[Trial], asked: str, bench: Workbench, copies: int | None = None
+) -> list[Share]:
     """Which engine runs which trials: `auto` gives the fleet what it can stack, on a GPU."""
     check_engine(asked)
     candidates = [peer_engine()]
     if asked != "loop" and trials and (asked == "fleet" or bench.device.type == "cuda"):
-        candidates.append(fleet_engine())
+        candidates.append(fleet_engine(copies))
     if asked != "fleet":
         candidates.append(loop_engine())
     shares, rest = [], list(trials)

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from protofit.bench.clock import Clock
 from protofit.bench.engines import Engine, assign, check_engine, likely_engine
 from protofit.bench.plan import Pace, Shard, Survey, counts, survey
 from protofit.bench.progress import Listener
-from protofit.bench.records import Record, RecordFile, Records, check_versions, read_records
+from protofit.bench.records import Record, RecordFile, Records, check_versions, read_runs
 from protofit.bench.spec import Spec, read_spec
 from protofit.bench.trial import Trial
 from protofit.bench.version import code_version
@@ -31,12 +31,15 @@ class Options:
     ray: bool = False
     mix_versions: bool = False
     minutes: float | None = None  # begin no run after so long
+    copies: int | None = None  # runs side by side in a fleet; None: as many as it finds good
 
     def __post_init__(self) -> None:
         if self.workers < 1:
             raise InputError(f"--workers is {self.workers}", fix="Give at least 1.")
         if self.minutes is not None and not self.minutes > 0:
             raise InputError(f"--minutes is {self.minutes}", fix="Give a number above 0.")
+        if self.copies is not None and self.copies < 1:
+            raise InputError(f"--copies is {self.copies}", fix="Give at least 1.")
         check_engine(self.engine)
         if self.engine == "fleet" and (self.workers > 1 or self.ray):
             raise InputError(
@@ -49,12 +52,14 @@ class Options:
 class Bench:
     """A spec with its records: what `plan` and `run` share."""
 
-    def __init__(self, path: Path, options: Options) -> None:
+    def __init__(self, path: Path, options: Options, known: Workbench | None = None) -> None:
+        """`known`: a workbench at the same places, whose sets and tokens are used."""
         self.options = options
         self.spec: Spec = read_spec(path)
         self.records_path = self.spec.records_path(path, options.records_dir)
-        self.records: Records = read_records(self.records_path)
-        self.workbench = Workbench(options.places, Clock(options.minutes))
+        self.records: Records = read_runs(self.records_path)
+        clock = Clock(options.minutes)
+        self.workbench = replace(known, clock=clock) if known else Workbench(options.places, clock)
 
     def survey(self) -> Survey:
         """What is done, waiting and impossible here."""
@@ -88,7 +93,7 @@ class Bench:
     def _beside(self) -> list[Record]:
         """All records of the folder: other specs ran on the same sets and encoders."""
         files = sorted(self.records_path.parent.glob("*.jsonl"))
-        return [record for file in files for record in read_records(file).records]
+        return [record for file in files for record in read_runs(file).records]
 
     def run(self, listener: Listener) -> dict[str, object]:
         """Run what is waiting; returns what `bench run --json` prints."""
@@ -142,7 +147,7 @@ class Bench:
         return "loop" if side_by_side and self.options.engine == "auto" else self.options.engine
 
     def _records(self, trials: list[Trial]) -> Iterator[Record]:
-        for engine, share in assign(trials, self._asked, self.workbench):
+        for engine, share in assign(trials, self._asked, self.workbench, self.options.copies):
             yield from self._share(engine, share)
 
     def _share(self, engine: Engine, trials: list[Trial]) -> Iterator[Record]:

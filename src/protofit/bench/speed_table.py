@@ -29,14 +29,14 @@ def speed_tables(folder: Path) -> str:
 
 
 def _pace(lines: list[Mapping[str, Any]]) -> str:
-    """A row per spec and device, its calls added up."""
+    """A row per spec and device, its calls added up; of processes that share it, their part."""
     found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
     for line in lines:
         found.setdefault((str(line["spec"]), str(line["device"])), []).append(line)
     rows = []
     for (spec, device), own in found.items():
         runs = sum(int(line["runs"]) for line in own)
-        minutes = sum(float(line["seconds"]) for line in own) / 60
+        minutes = sum(float(line["seconds"]) / int(line.get("beside", 1)) for line in own) / 60
         rows.append([spec, device, f"{runs:,}", f"{minutes:.1f}", f"{runs / minutes:.0f}",
                      _mean(own, "busy_share", 100), _mean(own, "watts")])  # fmt: skip
     header = ["spec", "device", "trainings", "minutes", "per minute", "GPU busy, %", "watts"]
