@@ -14,8 +14,13 @@ os.environ.setdefault("TOKENIZERS_PARALLELISM", "false")
 sys.path.insert(0, str(Path(__file__).parent))
 
 import pytest
+from hypothesis import settings
 
 from helpers.places import SHARED
+
+if "CI" not in os.environ:  # there hypothesis has a profile of its own, without a deadline too
+    settings.register_profile("patient", deadline=None)  # a busy machine is no failure
+    settings.load_profile("patient")
 
 
 @pytest.fixture(scope="session")

@@ -81,7 +81,7 @@ def test_cohesion_is_what_the_equation_says(problem: Problem, variance: float) -
     x = tensor(problem.features)
     labels = torch.arange(len(x)) % problem.logits.shape[1]
     own = labels.unsqueeze(1) == tensor(rows)
-    got = cohesion(sqdist(x, tensor(vectors)), own, torch.tensor(variance))
+    got = cohesion(sqdist(x, tensor(vectors)), own, tensor(variance))
     for i, label in enumerate(labels.tolist()):
         mine = [
             slow_sqdist(problem.features[i], p) / (2 * variance)
