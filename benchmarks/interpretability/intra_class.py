@@ -62,6 +62,7 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {  # name: preset, settings on top
     ),
     "groups": ("groups", {}),
     "groups, no cohesion": ("groups", {"head.cohesion_weight": 0.0}),
+    "groups, not following": ("groups", {"head.follow.together": 0.0, "head.follow.own": 0.0}),
     "groups, creation": ("groups", {"head.creation.rule": "farthest"}),
     "groups, neighbour loss": ("groups", {"head.neighbour_weight": 1.0}),
 }  # fmt: skip

@@ -213,7 +213,7 @@ def test_settings_without_effect_make_no_difference(once: Path) -> None:
 def test_a_setting_that_came_later_counts_only_where_it_does_something(per_class: int) -> None:
     trial = Trial("toys", 12, "pfit", "bert", 5e-5, 0, "paper")
     before = trial.facts()
-    for name in ("cohesion_weight", "cohesion_gap"):
+    for name in ("cohesion_weight", "cohesion_gap", "follow"):
         del before["head"][name]
     del before["head"]["start"]["per_class"]
     record = {"code": OTHER, "key": trial.key(OTHER, before)}

@@ -15,9 +15,14 @@ import torch
 
 from helpers.steps import blobs, started
 from protofit.methods.registry import METHODS
+from protofit.prototypes.follow import FollowConfig
 from protofit.prototypes.start import StartConfig
 
-GROUPS = {"cohesion_weight": 1.0, "start": StartConfig(examples="all", per_class=2)}
+GROUPS = {
+    "cohesion_weight": 1.0,
+    "start": StartConfig(examples="all", per_class=2),
+    "follow": FollowConfig(together=0.1, own=0.1),
+}
 CASES = [(name, {}) for name, kind in METHODS.items() if kind.trains] + [("pfit", GROUPS)]
 
 

@@ -13,6 +13,8 @@ from helpers.heads import CLASSES, DIMENSION, make_batch, make_head, one_step
 from protofit.methods.pfit import PFit
 from protofit.methods.pfit_config import PFitConfig, ScaleConfig
 from protofit.prototypes.create import CreationConfig
+from protofit.prototypes.follow import FollowConfig, followed
+from protofit.prototypes.functional import sqdist
 from protofit.prototypes.prune import PruneConfig
 from protofit.training.optimiser import zero_rows
 
@@ -227,6 +229,23 @@ def test_the_tracked_variance_leaves_out_examples_of_weight_zero() -> None:
     all_of_them.observe(features, labels, torch.tensor([1.0, 1, 2, 1, 1, 0, 0, 0]))
     assert all_of_them.spread.item() == pytest.approx(few.spread.item())
     assert all_of_them.threshold.item() == pytest.approx(few.threshold.item())
+
+
+@pytest.mark.parametrize("task", ["classification", "regression"])
+def test_prototypes_follow_their_texts_and_importance_is_that_of_where_they_are(task: str) -> None:
+    config = replace(QUIET, follow=FollowConfig(together=0.3, own=0.1))
+    head, still = make_head(config, task=task), make_head(QUIET, task=task)
+    features, labels = make_batch(8, task=task)
+    weights = torch.tensor([1.0, 1, 2, 1, 1, 0, 0, 0])
+    before, groups = head.bank.vectors.detach().clone(), head.groups(labels)
+    head.observe(features, labels, weights)
+    own = (groups.unsqueeze(1) == head.bank.labels) & head.bank.active & (weights > 0).unsqueeze(1)
+    expected = followed(before, features, own, sqdist(features, before), config.follow)
+    assert not torch.equal(head.bank.vectors, before)
+    torch.testing.assert_close(head.bank.vectors.detach(), expected)
+    still.bank.vectors.data.copy_(expected)  # as if it had been there before
+    still.observe(features, labels, weights)
+    torch.testing.assert_close(head.bank.window, still.bank.window)
 
 
 def test_predicting_changes_nothing() -> None:

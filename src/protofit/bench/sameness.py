@@ -20,6 +20,7 @@ ADDED = {  # settings that came after the first records: their value where nothi
     "head.cohesion_weight": 0.0,
     "head.cohesion_gap": 3.0,
     "head.start.per_class": 1,
+    "head.follow": {"together": 0.0, "own": 0.0},
 }
 # setting: the one at whose 0 it has no effect, and the value it had before today's
 IDLE = {"head.neighbour_scale": ("head.neighbour_weight", 0.15)}

@@ -35,6 +35,7 @@ from protofit.methods.pfit_config import PFitConfig
 from protofit.methods.pfit_start import PFitStart
 from protofit.prototypes.bank import PrototypeBank
 from protofit.prototypes.create import farthest, nearest_own, sequential
+from protofit.prototypes.follow import followed
 from protofit.prototypes.functional import (
     base_variance,
     creation_sqdist,
@@ -134,7 +135,7 @@ class PFit(PFitEvidence):
 
     @torch.no_grad()
     def observe(self, features: Tensor, labels: Tensor, weights: Tensor | None = None) -> None:
-        """Algorithm 1 on one batch: estimate λ, create, record z."""
+        """Algorithm 1 on one batch: estimate λ, create, follow if set, record z."""
         with torch.autocast(features.device.type, enabled=False):
             batch, targets, real = gather_batch(widened(features.detach()), labels, weights)
             groups = self.groups(targets)
@@ -144,9 +145,24 @@ class PFit(PFitEvidence):
             self._estimate_threshold(nearest, real)
             if self._create(batch, targets, groups, nearest, real, step):
                 distances = sqdist(batch, bank.vectors)
+            if self.config.follow.on:
+                distances = self._follow(batch, groups, real, distances)
             log_z = log_importance(distances, self.log_variance.exp(), bank.active)
             importance = log_z.exp() * real.unsqueeze(1)
             bank.record(importance.sum(dim=0) / real.sum().clamp_min(1), step)
+
+    def _follow(self, batch: Tensor, groups: Tensor, real: Tensor, distances: Tensor) -> Tensor:
+        """Let the prototypes go with their texts; the distances from where they are now."""
+        bank = self.bank
+        own = self._own_rows(groups) & real.unsqueeze(1)
+        vectors = bank.vectors.to(batch.dtype)
+        moved = followed(vectors, batch, own, distances, self.config.follow)
+        bank.vectors.copy_(moved)
+        return sqdist(batch, bank.vectors)
+
+    def _own_rows(self, groups: Tensor) -> Tensor:
+        """The active rows of each example's class: (B,) → (B, P)."""
+        return self.bank.active & (groups.unsqueeze(1) == self.bank.labels)
 
     def groups(self, labels: Tensor) -> Tensor:
         """Class of each example; in regression the bin of its target (B,)."""
@@ -246,7 +262,7 @@ class PFit(PFitEvidence):
         )  # fmt: skip
 
     def _cohesion(self, distances: Tensor, labels: Tensor, weights: Tensor | None) -> Tensor:
-        own = self.bank.active & (self.groups(labels).unsqueeze(1) == self.bank.labels)
+        own = self._own_rows(self.groups(labels))
         return weighted_mean(cohesion(distances, own, self.group_variance), weights)
 
     @torch.no_grad()

@@ -7,6 +7,7 @@ from typing import Literal
 
 from protofit.config.checks import above, at_least, one_of, within
 from protofit.prototypes.create import CreationConfig
+from protofit.prototypes.follow import FollowConfig
 from protofit.prototypes.functional import Pairs, Reduction
 from protofit.prototypes.prune import PruneConfig
 from protofit.prototypes.start import StartConfig
@@ -78,6 +79,7 @@ class PFitConfig:
     diversity: DiversityConfig = field(default_factory=DiversityConfig)
     scale: ScaleConfig = field(default_factory=ScaleConfig)
     regression: RegressionConfig = field(default_factory=RegressionConfig)
+    follow: FollowConfig = field(default_factory=FollowConfig)
 
     def __post_init__(self) -> None:
         above("head.beta", self.beta, 0)
