@@ -97,7 +97,12 @@ def test_number_of_prototypes_is_that_of_the_model(
     content = command("info", tmp_path / "model", "--json").json()
     count = len(content["prototypes"])
     assert content["trace"][-1]["prototypes"] > count
-    assert content["K"].split()[0] == result.json()["K"].split()[0] == str(count)
+    assert content["K"] == result.json()["K"] == count
+    last = content["trace"][-1]
+    assert [result.json()[name] for name in ("created", "pruned")] == [
+        last[name] for name in ("created", "pruned")
+    ]
+    assert f"{count} ({last['created']:.0f} created, " in command("info", tmp_path / "model").out
 
 
 def test_record_and_settings(traced: Path, data: Path, command: Command) -> None:

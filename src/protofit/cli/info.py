@@ -47,7 +47,7 @@ def info(model: Model, as_json: AsJson = False) -> None:
         }
         print_json(full)
         return
-    print_pairs(model, {**summary(bundle), "changed settings": changed or "none"})
+    print_pairs(model, {**for_people(summary(bundle)), "changed settings": changed or "none"})
     rows = prototypes(bundle)
     if rows:
         per_class: dict[str, int] = {}
@@ -74,9 +74,17 @@ def summary(bundle: Bundle) -> dict[str, Any]:
     }
     last = record.get("last_step", {})
     if "prototypes" in last:
-        created, pruned = int(last["created"]), int(last["pruned"])
-        facts["K"] = f"{len(prototypes(bundle))} ({created} created, {pruned} pruned)"
+        facts["K"] = len(prototypes(bundle))
+        facts.update({name: int(last[name]) for name in ("created", "pruned")})
     return facts
+
+
+def for_people(facts: dict[str, Any]) -> dict[str, Any]:
+    """The facts of `summary` with K, created and pruned on one line."""
+    if "K" not in facts:
+        return facts
+    shown = {name: fact for name, fact in facts.items() if name not in ("created", "pruned")}
+    return {**shown, "K": "{K} ({created} created, {pruned} pruned)".format(**facts)}
 
 
 def prototypes(bundle: Bundle) -> list[dict[str, Any]]:

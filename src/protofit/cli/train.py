@@ -97,14 +97,14 @@ def train(
 
 def _report(bundle: Bundle, figures: dict[str, Any] | None, out: Path, *, as_json: bool) -> None:
     from protofit.cli.evaluate import print_figures
-    from protofit.cli.info import summary
+    from protofit.cli.info import for_people, summary
     from protofit.cli.output import print_json, print_pairs
 
     files = sorted(str(path) for path in out.iterdir())
     if as_json:
         print_json({"model": str(out), **summary(bundle), "evaluation": figures, "files": files})
         return
-    print_pairs("trained", summary(bundle))
+    print_pairs("trained", for_people(summary(bundle)))
     if figures is not None:
         print_figures(figures)
     print_pairs("wrote", {str(out): ", ".join(Path(file).name for file in files)})
