@@ -92,6 +92,21 @@ def test_tables_keep_columns_and_order(
     assert named.endswith(",prediction,confidence,probability_bad,probability_good")
 
 
+@pytest.mark.parametrize("suffix", ["csv", "jsonl"])
+def test_json_says_what_was_written(
+    suffix: str, model: Path, tmp_path: Path, command: Command
+) -> None:
+    """With --out one JSON document is printed, and the file is the same as without --json."""
+    table = write_jsonl(tmp_path / "a.jsonl", ROWS)
+    plain, out = tmp_path / f"plain.{suffix}", tmp_path / f"out.{suffix}"
+    assert command("predict", model, table, "--out", plain).code == 0
+    result = command("predict", model, table, "--out", out, "--json")
+    assert (result.code, result.err) == (0, "")
+    assert result.json() == {"out": str(out), "rows": len(ROWS)}
+    assert out.read_bytes() == plain.read_bytes()
+    assert b"probability" not in out.read_bytes()
+
+
 def test_same_prediction_whatever_the_neighbours(
     model: Path, tmp_path: Path, command: Command
 ) -> None:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from protofit.cli.options import AsJson, Data, Device, Format, Model
+from protofit.cli.options import Data, Device, Format, Model
 from protofit.errors import InputError, ProtoFitWarning
 
 if TYPE_CHECKING:
@@ -33,13 +33,20 @@ def predict(
     ] = False,
     fmt: Format = "auto",
     device: Device = None,
-    as_json: AsJson = False,
+    as_json: Annotated[
+        bool,
+        typer.Option(
+            "--json",
+            help="Print JSON for machines: a line per row, with probabilities; "
+            "with --out only its path and number of rows, and the file is as without --json.",
+        ),
+    ] = False,
 ) -> None:
     """Predict every row; all columns of DATA are kept."""
     from protofit.cli.source import Columns, inputs_of, read_rows
-    from protofit.storage.atomic import write_file
 
     kind = _kind(out, as_json=as_json)
+    probabilities = probabilities or (as_json and out is None)
     bundle = load_on(model, device)
     if fmt == "txt":
         text = text or "text"
@@ -49,13 +56,23 @@ def predict(
     if tokens.truncated:
         warnings.warn(bundle.cut_words(tokens), ProtoFitWarning, stacklevel=2)
     logits = bundle.logits(tokens)
-    rows = _joined(table, _predictions(bundle, logits, probabilities=probabilities or as_json))
+    rows = _joined(table, _predictions(bundle, logits, probabilities=probabilities))
     rendered = _encodable(_render(rows, kind), table)
     if out is None:
         typer.echo(rendered, nl=False)
     else:
-        write_file(out, rendered)
-        typer.echo(f"protofit: wrote {len(rows)} predictions to {out}", err=True)
+        _write(out, rendered, len(rows), as_json=as_json)
+
+
+def _write(out: Path, rendered: str, count: int, *, as_json: bool) -> None:
+    from protofit.cli.output import print_json
+    from protofit.storage.atomic import write_file
+
+    write_file(out, rendered)
+    if as_json:
+        print_json({"out": str(out), "rows": count})
+    else:
+        typer.echo(f"protofit: wrote {count} predictions to {out}", err=True)
 
 
 def load_on(model: str, device: str | None) -> Bundle:
