@@ -130,12 +130,12 @@ def test_disk_full_from_the_start(
 def test_disk_full_while_predicting(
     mount: Mount, model: Path, data: Path, command: Command
 ) -> None:
-    """The file of an earlier prediction stays as it was."""
+    """Said before the work; the file of an earlier prediction stays as it was."""
     disk = mount("size=64k")
     out = disk / "predictions.csv"
     out.write_text("earlier")
     fill(disk, 0)
-    failed(command("predict", model, data, "--out", out), str(out), "disk full")
+    failed(command("predict", model, data, "--out", out), str(disk), "disk full")
     assert out.read_text() == "earlier"
     assert leftovers(disk) == []
 
@@ -149,7 +149,7 @@ def test_read_only_disk(
     lock(disk)
     failed(command(*training(data, tiny_bert, disk / "new")), str(disk), "read-only")
     failed(command(*training(data, tiny_bert, disk / "old", "--overwrite")), "read-only")
-    failed(command("predict", model, data, "--out", disk / "a.csv"), "a.csv", "read-only")
+    failed(command("predict", model, data, "--out", disk / "a.csv"), str(disk), "read-only")
     assert [path.name for path in disk.iterdir()] == ["old"]
     assert command("predict", disk / "old", data, "--json").code == 0
     assert command("info", disk / "old").code == 0

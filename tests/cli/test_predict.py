@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import math
+import os
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -120,9 +122,14 @@ def test_same_prediction_whatever_the_neighbours(
 
 @pytest.mark.parametrize("name", ["prediction", "confidence", "probability_good"])
 def test_columns_are_not_overwritten(
-    name: str, model: Path, tmp_path: Path, command: Command
+    name: str,
+    model: Path,
+    tmp_path: Path,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """A column of that name stops the command; the data is not lost."""
+    """A column of that name stops the command before the work; the data is not lost."""
+    monkeypatch.delattr(Bundle, "logits")
     table = write_jsonl(tmp_path / "a.jsonl", [{**row, name: 1} for row in ROWS])
     result = command("predict", model, table, "--json")
     refusal(result, "a.jsonl: ", f"a column '{name}' already", "Rename it")
@@ -248,6 +255,21 @@ def test_bad_out(
     (tmp_path / "folder.csv").mkdir()
     refusal(command("predict", model, data, "--out", tmp_path / name), *parts)
     assert [path.name for path in tmp_path.iterdir()] == ["folder.csv"]
+
+
+def test_read_only_folder(
+    model: Path, data: Path, tmp_path: Path, command: Command, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Said before the work, and nothing is left there."""
+
+    def refuse(path: Path, *_: object, **__: object) -> None:
+        raise OSError(errno.EROFS, os.strerror(errno.EROFS), str(path))
+
+    monkeypatch.delattr(Bundle, "logits")
+    monkeypatch.setattr("protofit.storage.atomic._write_through", refuse)
+    result = command("predict", model, data, "--out", tmp_path / "a.csv")
+    refusal(result, str(tmp_path), "read-only", code=1)
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_missing_text(model: Path, tmp_path: Path, command: Command) -> None:

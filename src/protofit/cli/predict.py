@@ -52,6 +52,7 @@ def predict(
         text = text or "text"
     columns = Columns.remembered(bundle, text, text_pair, None)
     table = read_rows(data, fmt, columns, labelled=False, drop_bad=False)
+    _check_free(table, _names(bundle, probabilities=probabilities))
     tokens = bundle.tokens(inputs_of(table, columns, allow_empty=True))
     if tokens.truncated:
         warnings.warn(bundle.cut_words(tokens), ProtoFitWarning, stacklevel=2)
@@ -90,6 +91,8 @@ def load_on(model: str, device: str | None) -> Bundle:
 
 def _kind(out: Path | None, *, as_json: bool) -> str:
     """The format to write; what could not be written is refused before the work."""
+    from protofit.storage.atomic import check_writable
+
     if out is None:
         return "jsonl" if as_json else "csv"
     suffix = out.suffix.lower().lstrip(".")
@@ -105,6 +108,7 @@ def _kind(out: Path | None, *, as_json: bool) -> str:
             where=str(out.parent),
             fix="Make it, or choose another --out.",
         )
+    check_writable(out.absolute().parent)
     return suffix
 
 
@@ -115,28 +119,38 @@ def _predictions(bundle: Bundle, logits: Any, *, probabilities: bool) -> Rows:
         return [{"prediction": float(value)} for value in logits[:, 0]]
     chances = np.exp(logits.astype(np.float64))
     chances /= chances.sum(axis=1, keepdims=True)
+    names = _names(bundle, probabilities=probabilities)
     labels = bundle.classes.classes
     rows: Rows = []
     for chance in chances:
         best = int(chance.argmax())
-        row: dict[str, Any] = {"prediction": labels[best], "confidence": float(chance[best])}
-        if probabilities:
-            named = zip(labels, chance, strict=True)
-            row.update({f"probability_{label}": float(p) for label, p in named})
-        rows.append(row)
+        shares = map(float, chance) if probabilities else ()
+        values = [labels[best], float(chance[best]), *shares]
+        rows.append(dict(zip(names, values, strict=True)))
     return rows
 
 
-def _joined(table: Table, predictions: Rows) -> Rows:
-    """Columns of the data, then the predictions; no column is overwritten."""
-    taken = set(table.columns) & set(predictions[0] if predictions else {})
+def _names(bundle: Bundle, *, probabilities: bool) -> list[str]:
+    """The columns that are added to those of the data."""
+    if bundle.classes is None:
+        return ["prediction"]
+    chances = [f"probability_{label}" for label in bundle.classes.classes]
+    return ["prediction", "confidence", *(chances if probabilities else [])]
+
+
+def _check_free(table: Table, names: list[str]) -> None:
+    """No column of the data is overwritten."""
+    taken = sorted(set(table.columns) & set(names))
     if taken:
-        name = sorted(taken)[0]
         raise InputError(
-            f"the data has a column '{name}' already",
+            f"the data has a column '{taken[0]}' already",
             where=table.source,
             fix="Rename it: predictions are written beside the columns of the data.",
         )
+
+
+def _joined(table: Table, predictions: Rows) -> Rows:
+    """Columns of the data, then the predictions."""
     return [
         {**{name: cells[i] for name, cells in table.columns.items()}, **row}
         for i, row in enumerate(predictions)
