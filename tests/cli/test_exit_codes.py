@@ -110,6 +110,35 @@ def test_wrong_usage_in_json(arguments: list[str], command: Command) -> None:
     assert problem["error"]
 
 
+@pytest.mark.parametrize("length", [250, 300])
+def test_name_that_is_too_long(
+    length: int,
+    model: Path,
+    data: Path,
+    tiny_bert: Path,
+    tmp_path: Path,
+    command: Command,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Every command that writes says so before its work, and names no file but that one."""
+    from protofit.model.bundle import Bundle
+    from protofit.training.loop import Run
+
+    monkeypatch.delattr(Run, "run")
+    monkeypatch.delattr(Bundle, "load")
+    out = tmp_path / ("m" * length)
+    for arguments in (
+        training(data, tiny_bert, out),
+        training(data, tiny_bert, tmp_path / ("m" * 300) / "model"),
+        ["predict", model, data, "--out", out.with_name("m" * (length - 4) + ".csv")],
+        ["report", model, "--out", out.with_name("m" * (length - 5) + ".html")],
+        ["edit", model, "delete", "0", "--out", out],
+    ):
+        line = refusal(command(*arguments), "the name is too long", "at most 2")
+        assert ".tmp" not in line
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_balanced_classes_of_a_regression(
     data: Path, tiny_bert: Path, tmp_path: Path, command: Command
 ) -> None:

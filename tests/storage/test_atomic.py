@@ -24,7 +24,7 @@ from helpers.saving import (
 )
 from protofit.errors import InputError, StorageError
 from protofit.storage import atomic, swap
-from protofit.storage.atomic import replace_folder, write_file
+from protofit.storage.atomic import LONGEST_NAME, replace_folder, write_file
 
 
 @settings(
@@ -55,6 +55,20 @@ def test_refused_file_leaves_the_old_one(
     assert caught.value.fix
     assert path.read_text() == "old"
     assert names_in(tmp_path) == ["labels.json"]
+
+
+def test_longest_name_has_room(tmp_path: Path) -> None:
+    """A name of that length can be written, with anything beside it; a longer one is refused."""
+    longest = tmp_path / ("n" * LONGEST_NAME)
+    save(longest, 1)
+    save(longest, 2)
+    assert generation_of(longest) == 2
+    for name in ("n" * (LONGEST_NAME + 1), "é" * (LONGEST_NAME // 2 + 1)):
+        with pytest.raises(InputError, match=f"too long .* at most {LONGEST_NAME} bytes"):
+            save(tmp_path / name, 1)
+        with pytest.raises(InputError, match="too long"):
+            write_file(tmp_path / name, "")
+    assert names_in(tmp_path) == [longest.name]
 
 
 def test_interrupted_file_leaves_the_old_one(

@@ -11,7 +11,7 @@ import typer
 
 from protofit.cli.source import Columns, inputs_of, labels_of, read_rows
 from protofit.errors import InputError, ModelFolderError
-from protofit.storage.atomic import check_writable, remove_folder, sweep
+from protofit.storage.atomic import check_name, check_writable, remove_folder, sweep
 from protofit.storage.manifest import refuse_foreign
 
 if TYPE_CHECKING:
@@ -72,6 +72,7 @@ class Job:
 
     def _check_out(self) -> None:
         out = self.out
+        check_name(out)
         if out.exists() and not out.is_dir():
             raise InputError("this is a file", where=str(out), fix="Name a folder for --out.")
         refuse_foreign(out, "Choose another --out.")

@@ -91,7 +91,7 @@ def load_on(model: str, device: str | None) -> Bundle:
 
 def _kind(out: Path | None, *, as_json: bool) -> str:
     """The format to write; what could not be written is refused before the work."""
-    from protofit.storage.atomic import check_writable
+    from protofit.storage.atomic import check_name, check_writable
 
     if out is None:
         return "jsonl" if as_json else "csv"
@@ -100,6 +100,7 @@ def _kind(out: Path | None, *, as_json: bool) -> str:
         raise InputError(
             f"cannot write '{out.suffix}' files", where=str(out), fix="Use .csv, .tsv or .jsonl."
         )
+    check_name(out)
     if out.is_dir():
         raise InputError("this is a folder", where=str(out), fix="Give the name of a file.")
     if not out.absolute().parent.is_dir():

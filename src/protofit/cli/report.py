@@ -72,10 +72,11 @@ def _called(data: str | None) -> str | None:
 
 def _check(out: Path) -> None:
     """Refuse early what would fail after the work."""
-    from protofit.storage.atomic import check_writable
+    from protofit.storage.atomic import check_name, check_writable
 
     if out.suffix.lower() not in SUFFIXES:
         raise InputError(f"a report is not a '{out.suffix}' file", where=str(out), fix="Use .html.")
+    check_name(out)
     if out.is_dir():
         raise InputError("this is a folder", where=str(out), fix="Give the name of a file.")
     check_writable(out.absolute().parent)

@@ -17,6 +17,8 @@ from protofit.storage import swap
 
 COMMIT_ATTEMPTS = 20
 PROBE_BYTES = 4096
+LONGEST_FOLDER = 255  # bytes: the limit of file systems
+LONGEST_NAME = LONGEST_FOLDER - len("..4194304000-01234567.tmp")  # see `_temporary_of`
 NO_FOLDER_SYNC = frozenset({errno.EINVAL, errno.ENOTSUP, errno.EBADF})
 
 _TEMPORARY = re.compile(r"\.(?P<name>.+)\.(?P<process>[1-9][0-9]{0,9})-[0-9a-f]{8}\.tmp", re.S)
@@ -36,6 +38,7 @@ def write_file(path: Path, data: bytes | str) -> None:
     """Put `data` (text as UTF-8) at `path` in one step, over whatever file was there."""
     payload = data.encode() if isinstance(data, str) else data
     home = _replaceable(path)
+    check_name(home)
     with disk_errors(home):
         if home.is_dir():
             raise InputError("this is a folder.", where=str(path), fix="Give the name of a file.")
@@ -52,6 +55,7 @@ def write_file(path: Path, data: bytes | str) -> None:
 def replace_folder(target: Path) -> Iterator[Path]:
     """Yield an empty folder that takes the place of `target` when the block ends well."""
     home = _replaceable(target)
+    check_name(home)
     temporary = _temporary_of(home)
     with disk_errors(home):
         _refuse_file(home)
@@ -95,6 +99,19 @@ def sweep(target: Path) -> int:
         if len(stale) == len(makers) and previous.is_dir() and home.exists():
             stale.append(previous)
     return sum(_discard(path) for path in stale)
+
+
+def check_name(path: Path) -> None:
+    """Refuse a name that leaves no room for the hidden neighbours that are named after it."""
+    folders = [(folder, LONGEST_FOLDER) for folder in path.parent.parts]
+    for name, most in [*folders, (path.name, LONGEST_NAME)]:
+        length = len(os.fsencode(name))
+        if length > most:
+            raise InputError(
+                f"the name is too long ({length} bytes).",
+                where=str(path),
+                fix=f"Give a name of at most {most} bytes.",
+            )
 
 
 def check_writable(parent: Path) -> None:
