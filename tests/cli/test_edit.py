@@ -176,7 +176,7 @@ def test_refused(kept: Path, tmp_path: Path, table: Path, command: Command) -> N
         (("add-class", "billing", "text"), ("billing", "already")),
         (("add-class", " ", "text"), ("no name",)),
         (("add-class", "new", "text", "--texts", "none.txt"), ("none.txt",)),
-        (("undo",), ("no edit to undo",)),
+        (("undo",), ("no edit to undo", "Make an edit first")),
         (("rename", row, "a", "--eval", "none.csv"), ("none.csv",)),
     ]
     for arguments, parts in cases:

@@ -202,7 +202,8 @@ class Editor(Sequence[PrototypeCard]):
     def undo(self) -> Effect:
         """Take the last edit back: the head, names and classes are bit for bit what they were."""
         if not self.bundle.history:
-            raise InputError("there is no edit to undo", where="history")
+            fix = "Make an edit first; it stays with the model once that is saved."
+            raise InputError("there is no edit to undo", where="history", fix=fix)
         before, size = self._verdict(), len(self)
         said = f"undone: {self.bundle.history[-1].note.get('description', 'the last edit')}"
         self._take_back()
