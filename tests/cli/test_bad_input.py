@@ -167,6 +167,12 @@ def test_no_such_file(source: str, here: Path, tiny_bert: Path, command: Command
     refusal(command(*training(source, tiny_bert, here / "model")), f"{source}: ")
 
 
+def test_empty_name(model: Path, here: Path, tiny_bert: Path, command: Command) -> None:
+    """A variable of the shell that was empty is said to be so; it is not the working folder."""
+    for arguments in (training("", tiny_bert, here / "m"), ["predict", model, ""]):
+        refusal(command(*arguments), "the data: the name is empty", "Give a file")
+
+
 def test_evaluation_data_is_checked_before_training(
     here: Path, tiny_bert: Path, command: Command, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -44,6 +44,10 @@ def read_table(source: str, *, fmt: str = "auto", stdin: BinaryIO | None = None)
         raise InputError(
             f"the format {fmt!r} is unknown.", where=source, fix=f"Use auto, {_listed(READERS)}."
         )
+    if not source:
+        raise InputError(
+            "the name is empty.", where="the data", fix="Give a file, - for stdin, or a dataset id."
+        )
     if source == "-":
         data = (stdin or sys.stdin.buffer).read()
         return Table("stdin", *READERS[_sniffed(data) if fmt == "auto" else fmt](data, "stdin"))
