@@ -31,6 +31,10 @@ class Settings:
         chosen = find_preset(preset, method)
         head = method_config(method, chosen.base)
         for key in overrides or {}:
+            if not isinstance(key, str):
+                raise InputError(
+                    f"the name of a setting is {key!r}", where="settings", fix="Give it as text."
+                )
             if key in ("preset", "method"):
                 raise InputError(
                     f"'{key}' is not a setting", where="settings", fix=f"Give --{key} or {key}=."

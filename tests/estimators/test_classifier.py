@@ -185,6 +185,23 @@ def test_an_unknown_setting_is_refused_when_fitting_not_before(tiny_bert: Path) 
         model.fit(TEXTS, LABELS)
 
 
+@pytest.mark.parametrize(
+    ("wrong", "words"),
+    [
+        ({"encoder": None}, "encoder: the encoder is None. Give 'embedded'"),
+        ({"encoder": 3}, "the encoder is 3"),
+        ({"settings": ["head.beta"]}, r"settings is \['head.beta'\]. Give None or a dictionary"),
+        ({"settings": "head.beta=3"}, "settings is 'head.beta=3'"),
+        ({"settings": {3: 4}}, "the name of a setting is 3"),
+    ],
+)
+def test_parameters_of_another_type_are_refused_in_words(
+    tiny_bert: Path, wrong: dict[str, Any], words: str
+) -> None:
+    with pytest.raises(InputError, match=words):
+        quick_classifier(tiny_bert).set_params(**wrong).fit(TEXTS, LABELS)
+
+
 def test_settings_win_over_the_short_parameters(tiny_bert: Path) -> None:
     model = quick_classifier(tiny_bert, {"train.learning_rate": 0.5}, learning_rate=0.1, epochs=7)
     assert model.resolved_settings().train.learning_rate == 0.5

@@ -190,6 +190,8 @@ BAD = [
     ([-1.0, *[1.0] * 13], "negative"),
     ([float("nan"), *[1.0] * 13], "NaN"),
     ([float("inf"), *[1.0] * 13], "infinite"),
+    (["heavy", *[1.0] * 13], "sample_weight holds what is no number"),
+    ([[1.0], *[1.0] * 13], "sample_weight holds what is no number"),
 ]
 
 
@@ -207,6 +209,8 @@ BAD_CLASS_WEIGHTS = [
     ({"billing": float("nan")}, "infinite|NaN"),
     ({"nobody": 2.0}, "nobody"),
     ([1.0, 2.0], "class_weight is"),
+    ({"billing": "heavy"}, "class_weight holds what is no number"),
+    ({"billing": [1.0, 2.0]}, "class_weight has the shape"),
     ({"billing": 0.0, "returns": 0.0}, "zero"),
 ]
 

@@ -34,6 +34,12 @@ class EncoderSource:
 
 def resolve_encoder(encoder: str | os.PathLike[str]) -> EncoderSource:
     """Find the encoder a user named: `embedded`, a folder, or a Hub id."""
+    if not isinstance(encoder, (str, os.PathLike)):
+        raise InputError(
+            f"the encoder is {encoder!r}",
+            where="encoder",
+            fix="Give 'embedded', a Hugging Face folder or a Hub id.",
+        )
     text = os.fspath(encoder)
     if text in EMBEDDED_NAMES:
         folder = embedded_folder()

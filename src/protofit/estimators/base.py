@@ -11,10 +11,11 @@ from sklearn.base import BaseEstimator
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
 
+from protofit.data.labels import shown
 from protofit.errors import InputError, ModelFolderError
 from protofit.estimators.explained import Explained
 from protofit.estimators.fitting import Request, check_lengths, keep_of, train
-from protofit.estimators.inputs import as_inputs, as_values
+from protofit.estimators.inputs import as_inputs, as_values, as_weights
 from protofit.estimators.progress import make_reporter
 from protofit.model.bundle import Bundle
 from protofit.settings import Settings
@@ -46,6 +47,12 @@ class PFitEstimator(Explained, BaseEstimator):  # type: ignore[misc,unused-ignor
 
     def resolved_settings(self) -> Settings:
         """The preset, then the direct parameters, then `settings`."""
+        if not isinstance(self.settings, (dict, type(None))):
+            raise InputError(
+                f"settings is {shown(self.settings)}",
+                where="settings",
+                fix="Give None or a dictionary such as {'head.beta': 3}.",
+            )
         overrides = {
             key: getattr(self, name)
             for name, key in DIRECT.items()
@@ -96,11 +103,7 @@ class PFitEstimator(Explained, BaseEstimator):  # type: ignore[misc,unused-ignor
         """Checked sample weights."""
         if sample_weight is None:
             return None
-        weights = np.asarray(sample_weight, dtype=np.float64)
-        if weights.shape != labels.shape:
-            raise InputError(
-                f"sample_weight has the shape {weights.shape}", fix=f"Give {len(labels)} numbers."
-            )
+        weights = as_weights(sample_weight, len(labels), "sample_weight")
         if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
             raise InputError(
                 "sample_weight holds NaN, infinite or negative numbers, or only zeros",

@@ -10,6 +10,7 @@ from sklearn.base import ClassifierMixin
 from protofit.data.labels import ClassOrder
 from protofit.errors import InputError
 from protofit.estimators.base import PFitEstimator
+from protofit.estimators.inputs import as_weights
 from protofit.model.bundle import Bundle
 
 
@@ -119,8 +120,8 @@ def class_weights(wanted: Any, labels: np.ndarray, classes: ClassOrder) -> np.nd
             f"class_weight is {wanted!r}", fix="Give None, 'balanced' or {class: weight}."
         )
     weights = np.ones(len(classes))
-    for index, weight in zip(classes.encode(list(wanted)), wanted.values(), strict=True):
-        weights[index] = weight
+    given = as_weights(list(wanted.values()), len(wanted), "class_weight")
+    weights[classes.encode(list(wanted))] = given
     if not np.isfinite(weights).all() or (weights < 0).any():
         raise InputError("class_weight holds a negative or infinite number", fix="Give positives.")
     if not weights[labels].any():

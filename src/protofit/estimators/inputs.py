@@ -35,6 +35,17 @@ def as_values(labels: Any) -> list[Any]:
     return values
 
 
+def as_weights(weights: Any, count: int, name: str) -> np.ndarray:
+    """Weights as float64 (count,)."""
+    try:
+        numbers = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} holds what is no number", fix="Give finite numbers.") from error
+    if numbers.shape != (count,):
+        raise InputError(f"{name} has the shape {numbers.shape}", fix=f"Give {count} numbers.")
+    return numbers
+
+
 def _as_list(data: Any) -> list[Any]:
     if hasattr(data, "columns") and hasattr(data, "shape"):  # a pandas or polars data frame
         return _frame_rows(data)
