@@ -260,3 +260,13 @@ def test_training_that_diverges(
     result = command(*training(data, tiny_bert, tmp_path / "model", *wild))
     refusal(result, "learning_rate", code=1)
     assert not (tmp_path / "model").exists()
+
+
+def test_balanced_classes_come_back_in_python(
+    data: Path, tiny_bert: Path, tmp_path: Path, command: Command
+) -> None:
+    """A model folder knows how its classes were weighed."""
+    from protofit import PFitClassifier
+
+    assert command(*training(data, tiny_bert, tmp_path / "model", "--balanced")).code == 0
+    assert PFitClassifier.load(tmp_path / "model").class_weight == "balanced"

@@ -193,6 +193,61 @@ def test_a_loaded_estimator_and_its_clone_have_the_same_settings(
         assert (estimator.preset, estimator.method) == ("paper", "pfit")
 
 
+ELSEWHERE = {"device", "verbose"}  # of a machine and a session, not of a model
+CLASSES: dict[str, list[Any]] = {
+    "text": LABELS,
+    "numbers": [int(label == "billing") for label in LABELS],
+    "booleans": [label == "billing" for label in LABELS],
+}
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_a_loaded_classifier_has_every_parameter(
+    tiny_bert: Path, tmp_path: Path, kind: str
+) -> None:
+    """Also after JSON, which knows only text as keys; its clone fits the very same model."""
+    labels = CLASSES[kind]
+    settings = {"train.min_steps": 2, "train.max_steps": 2}
+    model = PFitClassifier(
+        str(tiny_bert), preset="paper", epochs=2, batch_size=8, learning_rate=2e-4, max_length=60,
+        settings=settings, class_weight={labels[0]: 3, labels[1]: np.float32(0.5)},
+        keep_index=True, keep_texts=True, random_state=11, device="cpu",
+    )  # fmt: skip
+    model.fit(TEXTS, labels).save(tmp_path / "model")
+    loaded = PFitClassifier.load(tmp_path / "model")
+    found, given = loaded.get_params(), model.get_params()
+    assert {name: found[name] for name in given.keys() - ELSEWHERE} == {
+        name: given[name] for name in given.keys() - ELSEWHERE
+    }
+    assert [type(key) for key in loaded.class_weight] == [type(label) for label in labels[:2]]
+    again = clone(loaded).fit(TEXTS, labels)
+    np.testing.assert_array_equal(again.predict_proba(TEXTS), model.predict_proba(TEXTS))
+
+
+@pytest.mark.parametrize("weights", ["balanced", None, {}])
+def test_a_loaded_classifier_weighs_classes_as_before(
+    tiny_bert: Path, tmp_path: Path, weights: Any
+) -> None:
+    quick_classifier(tiny_bert, class_weight=weights).fit(TEXTS, LABELS).save(tmp_path / "model")
+    assert PFitClassifier.load(tmp_path / "model").class_weight == weights
+
+
+def test_a_loaded_regressor_has_every_parameter(tiny_bert: Path, tmp_path: Path) -> None:
+    model = quick_regressor(tiny_bert, learning_rate=2e-4, keep_index=True, random_state=3)
+    model.fit(TEXTS, PRICES).save(tmp_path / "model")
+    found = PFitRegressor.load(tmp_path / "model").get_params()
+    assert {name: found[name] for name in found.keys() - ELSEWHERE} == {
+        name: value for name, value in model.get_params().items() if name not in ELSEWHERE
+    }
+
+
+def test_a_parameter_of_a_loaded_estimator_can_be_changed(tiny_bert: Path, tmp_path: Path) -> None:
+    """Settings win over the short parameters, so those come back under their short names."""
+    quick_classifier(tiny_bert, epochs=2).fit(TEXTS, LABELS).save(tmp_path / "model")
+    loaded = PFitClassifier.load(tmp_path / "model").set_params(epochs=5)
+    assert loaded.resolved_settings().train.epochs == 5
+
+
 def test_a_loaded_estimator_does_not_claim_another_encoder(tiny_bert: Path, tmp_path: Path) -> None:
     quick_classifier(tiny_bert).fit(TEXTS, LABELS).save(tmp_path / "model")
     loaded = PFitClassifier.load(tmp_path / "model")

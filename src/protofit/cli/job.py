@@ -138,6 +138,7 @@ class Job:
     def run(self, request: Request, verbose: int) -> Bundle:
         """Train, or find the run finished; the model folder is in place afterwards."""
         from protofit.encoders.resolve import resolve_encoder
+        from protofit.estimators.classifier import remember_class_weight
         from protofit.estimators.fitting import fingerprint, train
         from protofit.estimators.progress import make_reporter
         from protofit.training.accelerator import is_main_process
@@ -155,6 +156,7 @@ class Job:
             "text": columns.text, "pair": columns.pair, "label": columns.label,
         }  # fmt: skip
         bundle.record["fingerprint"] = mark
+        remember_class_weight(bundle, "balanced" if self.balanced else None)
         if is_main_process():
             bundle.save(self.out)
             self._forget_run()

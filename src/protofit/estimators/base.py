@@ -137,7 +137,11 @@ class PFitEstimator(Explained, BaseEstimator):  # type: ignore[misc,unused-ignor
 
     @classmethod
     def load(cls, folder: str | os.PathLike[str]) -> Any:
-        """Read a model folder, checked byte by byte."""
+        """Read a model folder, checked byte by byte, with the parameters that fitted it.
+
+        Not kept: `device` and `verbose`, which belong to a machine and a session. A `random_state`
+        that was no number comes back as the seed that was drawn from it.
+        """
         bundle = Bundle.load(Path(folder))
         if bundle.task != cls.task:
             raise ModelFolderError(
@@ -145,15 +149,26 @@ class PFitEstimator(Explained, BaseEstimator):  # type: ignore[misc,unused-ignor
                 where=os.fspath(folder),
                 fix="Load it with PFitRegressor or PFitClassifier as fits.",
             )
-        estimator = cls(
-            bundle.record.get("encoder_asked", "embedded"),
-            preset=bundle.settings.preset,
-            method=bundle.settings.method,
-            settings=bundle.settings.differences() or None,
-            random_state=bundle.record.get("seed", 0),
-        )
+        estimator = cls(**cls._parameters(bundle))
         estimator._adopt(bundle)
         return estimator
+
+    @classmethod
+    def _parameters(cls, bundle: Bundle) -> dict[str, Any]:
+        """What a model was fitted with, as far as its folder knows."""
+        changed = bundle.settings.differences()
+        direct = {name: changed.pop(key, None) for name, key in DIRECT.items()}
+        index = bundle.index
+        return {
+            "encoder": bundle.record.get("encoder_asked", "embedded"),
+            "preset": bundle.settings.preset,
+            "method": bundle.settings.method,
+            **direct,
+            "settings": changed or None,
+            "keep_index": index is not None,
+            "keep_texts": index is not None and index.texts is not None,
+            "random_state": bundle.record.get("seed", 0),
+        }
 
     def _adopt(self, bundle: Bundle) -> None:
         self.bundle_ = bundle

@@ -69,6 +69,7 @@ class PFitClassifier(ClassifierMixin, PFitEstimator):  # type: ignore[misc,unuse
         """Train on texts (or pairs) and labels (str, int or bool)."""
         self._fit(X, y, sample_weight)
         self._adopt(self.bundle_)
+        remember_class_weight(self.bundle_, self.class_weight)
         return self
 
     def predict_log_proba(self, X: Any) -> np.ndarray:
@@ -102,10 +103,25 @@ class PFitClassifier(ClassifierMixin, PFitEstimator):  # type: ignore[misc,unuse
             )
         return joint
 
+    @classmethod
+    def _parameters(cls, bundle: Bundle) -> dict[str, Any]:
+        known = bundle.record.get("class_weight")
+        weights = dict(known) if isinstance(known, list) else known
+        return {**super()._parameters(bundle), "class_weight": weights}
+
     def _adopt(self, bundle: Bundle) -> None:
         super()._adopt(bundle)
         if bundle.classes is not None:
             self.classes_ = bundle.classes.decode(np.arange(len(bundle.classes)))
+
+
+def remember_class_weight(bundle: Bundle, wanted: Any) -> None:
+    """Put the class weights into the record: classes that are no text are no keys of JSON."""
+    if isinstance(wanted, dict) and bundle.classes is not None:
+        names = bundle.classes.decode(bundle.classes.encode(list(wanted))).tolist()
+        wanted = [[name, float(wanted[key])] for name, key in zip(names, wanted, strict=True)]
+    if wanted is not None:
+        bundle.record["class_weight"] = wanted
 
 
 def class_weights(wanted: Any, labels: np.ndarray, classes: ClassOrder) -> np.ndarray | None:
