@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+import warnings
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import pytest
 
 from helpers.quick import exactly, few_tickets, quick_classifier, quick_regressor
 from protofit import PFitRegressor
-from protofit.errors import InputError, ModelFolderError
+from protofit.errors import InputError, ModelFolderError, ProtoFitWarning
 
 TEXTS, LABELS = few_tickets()
 PRICES = np.linspace(1000, 1300, len(TEXTS))  # whole numbers
@@ -52,8 +53,20 @@ def test_shifting_and_scaling_the_targets_shifts_and_scales_the_predictions(
 
 
 def test_equal_targets_are_predicted_as_they_are(tiny_bert: Path) -> None:
-    model = quick_regressor(tiny_bert).fit(TEXTS, [7.5] * len(TEXTS))
+    with pytest.warns(ProtoFitWarning, match="^all 16 targets are 7.5: there is nothing"):
+        model = quick_regressor(tiny_bert).fit(TEXTS, [7.5] * len(TEXTS))
     np.testing.assert_allclose(model.predict(TEXTS), 7.5, rtol=0, atol=1e-3)
+
+
+def test_a_single_target_is_warned_about(tiny_bert: Path) -> None:
+    with pytest.warns(ProtoFitWarning, match="^the only target is 7.5: there is nothing"):
+        quick_regressor(tiny_bert).fit(TEXTS[:1], [7.5])
+    weights = [1.0, 1.0, *[0.0] * (len(TEXTS) - 2)]
+    with pytest.warns(ProtoFitWarning, match="^all 2 targets are 3:"):
+        quick_regressor(tiny_bert).fit(TEXTS, [3, 3, *PRICES[2:]], sample_weight=weights)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ProtoFitWarning)
+        quick_regressor(tiny_bert).fit(TEXTS, PRICES)
 
 
 @pytest.mark.parametrize(

@@ -128,13 +128,23 @@ def standardise(model: Any, targets: np.ndarray) -> None:
 def _warn(request: Request, bundle: Bundle, tokens: Tokens) -> None:
     if tokens.truncated:
         warnings.warn(bundle.cut_words(tokens), ProtoFitWarning, stacklevel=3)
-    if request.classes is not None:
+    if request.classes is None:
+        _warn_of_equal_targets(request)
+    else:
         counts = request.classes.counts(request.labels)
         lonely = [str(c) for c, n in zip(request.classes.classes, counts, strict=True) if n == 1]
         if lonely:
             more = f" and {len(lonely) - 10} more" if len(lonely) > 10 else ""
             found = f"only one example of: {', '.join(lonely[:10])}{more}"
             warnings.warn(found, ProtoFitWarning, stacklevel=3)
+
+
+def _warn_of_equal_targets(request: Request) -> None:
+    used = request.labels if request.weights is None else request.labels[request.weights > 0]
+    if used.min() == used.max():
+        several = f"all {len(used)} targets are" if len(used) > 1 else "the only target is"
+        found = f"{several} {used[0]:g}: there is nothing to tell apart"
+        warnings.warn(found, ProtoFitWarning, stacklevel=4)
 
 
 def fingerprint(request: Request, source: EncoderSource) -> str:
