@@ -179,6 +179,17 @@ def test_a_lonely_class_and_a_cut_text_are_warned_about(tiny_bert: Path) -> None
     assert any("cut at 8 tokens" in text for text in found)
 
 
+def test_classes_that_look_the_same_are_warned_about(tiny_bert: Path) -> None:
+    """They stay two classes: the data is not changed."""
+    labels = [*["billing", "billing "] * 4, *LABELS[8:]]
+    with pytest.warns(ProtoFitWarning, match="white space around their names: 'b.*g', 'b.*g '$"):
+        model = quick_classifier(tiny_bert).fit(TEXTS, labels)
+    assert model.classes_.tolist() == ["billing", "billing ", "returns"]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ProtoFitWarning)
+        quick_classifier(tiny_bert).fit(TEXTS, ["new york", "newyork"] * 8)
+
+
 def test_an_unknown_setting_is_refused_when_fitting_not_before(tiny_bert: Path) -> None:
     model = quick_classifier(tiny_bert, {"head.betta": 3})
     with pytest.raises(InputError, match=r"head\.beta"):

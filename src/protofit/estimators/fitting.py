@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import warnings
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from protofit.data.labels import ClassOrder
+from protofit.data.labels import ClassOrder, shown
 from protofit.data.tokens import Tokens
 from protofit.encoders.resolve import EncoderSource, resolve_encoder
 from protofit.errors import InputError, ProtoFitWarning
@@ -131,12 +132,24 @@ def _warn(request: Request, bundle: Bundle, tokens: Tokens) -> None:
     if request.classes is None:
         _warn_of_equal_targets(request)
     else:
-        counts = request.classes.counts(request.labels)
-        lonely = [str(c) for c, n in zip(request.classes.classes, counts, strict=True) if n == 1]
-        if lonely:
-            more = f" and {len(lonely) - 10} more" if len(lonely) > 10 else ""
-            found = f"only one example of: {', '.join(lonely[:10])}{more}"
-            warnings.warn(found, ProtoFitWarning, stacklevel=3)
+        _warn_of_classes(request.classes, request.labels)
+
+
+def _warn_of_classes(classes: ClassOrder, labels: np.ndarray) -> None:
+    lonely = [
+        str(c) for c, n in zip(classes.classes, classes.counts(labels), strict=True) if n == 1
+    ]
+    if lonely:
+        _warn_of("only one example of", lonely)
+    alike = Counter(str(name).strip() for name in classes.classes)
+    twins = [shown(name) for name in classes.classes if alike[str(name).strip()] > 1]
+    if twins:
+        _warn_of("classes that differ only in the white space around their names", twins)
+
+
+def _warn_of(found: str, names: list[str]) -> None:
+    more = f" and {len(names) - 10} more" if len(names) > 10 else ""
+    warnings.warn(f"{found}: {', '.join(names[:10])}{more}", ProtoFitWarning, stacklevel=5)
 
 
 def _warn_of_equal_targets(request: Request) -> None:
