@@ -29,6 +29,14 @@ def batch_of(bundle: Any, texts: list[str] = TEXTS) -> dict[str, torch.Tensor]:
     return dict(tokens.batch(np.arange(len(tokens)), torch.device("cpu")))
 
 
+def test_it_says_how_many_labels_it_has(bundle: Any, tiny_bert: Path, tmp_path: Path) -> None:
+    """Where models of transformers say it, and code around them looks."""
+    bundle.model.save_pretrained(tmp_path / "model")
+    loaded = ProtoFitForSequenceClassification.from_pretrained(tmp_path / "model")
+    assert bundle.model.num_labels == loaded.num_labels == loaded.config.num_labels == 3
+    assert quick_regressor(tiny_bert).fit(TEXTS, PRICES).bundle_.model.num_labels == 1
+
+
 FRESH = """
 import json, sys, torch
 from protofit import ProtoFitForSequenceClassification

@@ -38,8 +38,9 @@ class ProtoFitForSequenceClassification(PreTrainedModel):  # type: ignore[misc,u
         super().__init__(config)
         self.settings = from_dict(EncoderConfig, config.encoder_settings)
         self.encoder = new_encoder(config.encoder_config()) if encoder is None else encoder
-        outputs = 1 if config.task == "regression" else config.num_labels
-        shape = HeadShape(_feature_size(self.encoder.config), outputs, cast("Any", config.task))
+        self.num_labels = 1 if config.task == "regression" else config.num_labels
+        size = _feature_size(self.encoder.config)
+        shape = HeadShape(size, self.num_labels, cast("Any", config.task))
         self.head: Method = build_method(config.method, config.head, shape)
         self.post_init()
 
