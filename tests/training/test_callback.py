@@ -238,6 +238,24 @@ def test_rows_of_weight_zero_are_absent_from_the_start(tiny_bert: Path, tmp_path
     torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-5)
 
 
+def test_an_encoder_that_takes_tokens_only(
+    tiny_bert: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Columns that are not its own do not reach it: at the start as little as in a step."""
+    model, tokenizer = build(tiny_bert, LABELS)
+    forward = model.encoder.forward
+
+    def strict(input_ids: Any, attention_mask: Any, token_type_ids: Any = None) -> Any:
+        return forward(input_ids, attention_mask, token_type_ids)
+
+    monkeypatch.setattr(model.encoder, "forward", strict)
+    more = {"weights": [1.0] * len(TEXTS), "number": list(range(len(TEXTS)))}
+    rows = rows_of(tokenizer, TEXTS, indices(LABELS), **more)
+    trainer = trainer_of(model, tokenizer, rows, tmp_path, max_steps=2)
+    trainer.train()
+    assert trainer.state.global_step == 2
+
+
 @pytest.mark.parametrize(("saving", "ready"), [("no", [5]), ("steps", [3, 5])])
 def test_heads_are_re_estimated_in_time(
     tiny_bert: Path,

@@ -17,6 +17,7 @@ from protofit.randomness import generator
 from protofit.training.optimiser import zero_rows
 
 START_BATCH = 64
+TOKENS = ("input_ids", "attention_mask", "token_type_ids")  # what the model gives its encoder
 
 
 class ProtoFitCallback(TrainerCallback):  # type: ignore[misc,unused-ignore]
@@ -105,7 +106,7 @@ def _features(model: Any, loader: Any, rows: np.ndarray) -> Tensor:
     with torch.no_grad(), evaluating(model):
         for start in range(0, len(rows), START_BATCH):
             chosen = [loader.dataset[int(row)] for row in rows[start : start + START_BATCH]]
-            batch = {name: value.to(device) for name, value in loader.collate_fn(chosen).items()}
-            batch.pop("labels", None)
+            batch = loader.collate_fn(chosen)
+            batch = {name: batch[name].to(device) for name in TOKENS if name in batch}
             parts.append(model.features(**batch).float())
     return torch.cat(parts)
