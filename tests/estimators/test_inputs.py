@@ -110,6 +110,13 @@ REFUSED: dict[str, tuple[Any, str]] = {
     "None in a pair": ([("a", "b"), ("a", None)], "second text of pair 1 is missing"),
     "a number in a pair": ([(1, "b")], "first text of pair 0 is int"),
     "three columns": (pd.DataFrame({"a": TEXTS, "b": TEXTS, "c": TEXTS}), "3 columns"),
+    "a frame with an id": (
+        pd.DataFrame({"id": ["x"], "text": ["a"], "label": [1]}),
+        r"3 columns.*frame\['text'\]",
+    ),
+    "a frame with a label": (pd.DataFrame({"a": TEXTS, "b": [1, 2, 3, 4]}), "the one column"),
+    "a name twice": (pd.DataFrame([["a", "b", "c"]], columns=["x", "y", "y"]), "the same name"),
+    "rows": ([{"n": 1, "q": "a"}], r"item 0 is a row of 2 columns.*data\['q'\].*row\['q'\] for"),
     "three polars columns": (pl.DataFrame({"a": TEXTS, "b": TEXTS, "c": TEXTS}), "3 columns"),
     "numbers in a frame": (pd.DataFrame({"a": TEXTS, "b": [1, 2, 3, 4]}), "second text of pair 0"),
 }
@@ -120,6 +127,16 @@ def test_what_is_neither_texts_nor_pairs_is_refused(data: Any, words: str) -> No
     with pytest.raises(InputError, match=words) as caught:
         as_inputs(data)
     assert caught.value.fix
+
+
+def test_a_whole_data_set_is_refused_with_the_column_to_give() -> None:
+    datasets = pytest.importorskip("datasets")
+    rows = {"label": ["x", "y"], "text": ["a", "b"]}
+    data = datasets.Dataset.from_dict(rows)
+    for whole in (data, data.to_iterable_dataset()):
+        with pytest.raises(InputError, match=r"Give the column of the texts: data\['text'\]"):
+            as_inputs(whole)
+    assert as_inputs(data["text"]) == [row["text"] for row in data] == rows["text"]
 
 
 LABELS: dict[str, Any] = {

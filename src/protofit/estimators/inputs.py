@@ -11,7 +11,7 @@ from protofit.data.columns import is_unicode
 from protofit.data.labels import is_missing
 from protofit.errors import InputError
 
-PAIR_FIX = "Give a list of texts, or a list of (text, text) pairs."
+PAIR_FIX = "Give a list of texts, the one column that holds them, or a list of (text, text) pairs."
 
 
 def as_inputs(texts: Any) -> list[str] | list[tuple[str, str]]:
@@ -64,16 +64,34 @@ def _as_list(data: Any) -> list[Any]:
 
 def _frame_rows(frame: Any) -> list[Any]:
     names = list(getattr(frame, "column_names", None) or frame.columns)
+    if len(set(names)) < len(names):
+        fix = "Rename one of them, or give the one text column."
+        raise InputError("two columns of the data frame have the same name", fix=fix)
+    columns = [_as_list(frame[name]) for name in names]
     if len(names) > 2:
+        first = {name: next(iter(cells), None) for name, cells in zip(names, columns, strict=True)}
+        found = _text_column(first)
         raise InputError(
             f"the data frame has {len(names)} columns",
-            fix="Select the one text column, or the two of a pair: frame[['a', 'b']].",
+            fix=f"Select the one text column, such as frame[{found!r}], "
+            "or the two of a pair: frame[['a', 'b']].",
         )
-    columns = [_as_list(frame[name]) for name in names]
     return columns[0] if len(columns) == 1 else list(zip(*columns, strict=True))
 
 
+def _text_column(row: dict[Any, Any]) -> Any:
+    """The column to propose: "text" if it holds a text, else the first that does."""
+    texts = [name for name, cell in row.items() if isinstance(cell, str)]
+    return "text" if "text" in texts or not texts else texts[0]
+
+
 def _pair(item: Any, i: int) -> tuple[str, str]:
+    if isinstance(item, dict):  # of a whole data set
+        name = repr(_text_column(item))
+        raise InputError(
+            f"item {i} is a row of {len(item)} columns, not a text or a pair",
+            fix=f"Give the column of the texts: data[{name}], or [row[{name}] for row in data].",
+        )
     sides = list(item) if isinstance(item, (list, tuple, np.ndarray)) else []
     if len(sides) == 1:
         raise InputError(f"item {i} holds one text", fix="Give the texts themselves: a flat list.")
