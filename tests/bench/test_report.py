@@ -72,7 +72,7 @@ def test_the_first_screen_counts_outcomes_of_the_records(written):
     assert "in the 6 of 6 cells that can be judged" in text
     assert "Not run as a baseline: DP-Means, ProSeNet, BSS and VIBERT" in text
     steps = sections(records)["steps_effect"](boards)
-    assert "(100 and 500)" in steps
+    assert "(over 6 cells, at 100 and 500 examples)" in steps
     assert "under `paper`" in steps
     assert "Raw + init − Raw: +" in sections(records)["init_effect"](boards)
     assert "over 6 cells" in sections(records)["neighbour_effect"](boards)
@@ -90,6 +90,21 @@ def test_nothing_recorded_is_said_and_not_guessed(written, tmp_path):
     assert write_plots(paths, tmp_path, tmp_path / "out") == []
     assert made["state"](boards).startswith("Incomplete: 0 of 460 planned trainings (0 %)")
     assert "Not begun: fair, sts, paper and bge." in made["state"](boards)
+
+
+def test_a_table_that_is_not_run_yet_is_named_beside_one_that_is(written, tmp_path):
+    """Under the paper protocol single texts may be measured before pairs are."""
+    _, paths, records = written
+    make = sections(records)["tables_paper"]
+    whole = make(load(paths, records))
+    assert whole.startswith("| **MNLI-m** |")
+    part = tmp_path / "part"
+    part.mkdir()
+    for file in records.glob("*.jsonl"):
+        lines = [line for line in file.read_text().splitlines() if '"data": "sst2"' in line]
+        (part / file.name).write_text("".join(f"{line}\n" for line in lines))
+    text = make(load(paths, part))
+    assert text.startswith("Table 1, MNLI-m and MNLI-mm: not yet run.\n\n| **SST-2** |")
 
 
 def test_plots(written, tmp_path):

@@ -96,16 +96,17 @@ def by_task(found: Sequence[Verdict], outcome: Outcome) -> str:
 
 
 def steps_effect(boards: Boards) -> str:
-    """What a fair number of optimiser steps gives to Raw and to PFit, and to the gap."""
+    """What a fair number of optimiser steps gives to Raw and to PFit, and to the gap.
+
+    All of it over the same cells: those that both protocols have all seeds of, for both.
+    """
     paper, fair = (boards.board(boards.main, name) for name in ("paper", "fair"))
     if not paper or not fair:
         return NOT_YET
+    arms = [arm for arm in ("raw", "pfit-paper") if arm in paper.arms and arm in fair.arms]
     where = [place for place in shared_places(paper, fair) if _steps_differ(place[1])]
-    gains = {
-        arm: pooled((fair, arm), (paper, arm), where)
-        for arm in ("raw", "pfit-paper")
-        if arm in paper.arms and arm in fair.arms
-    }
+    where = settled_places(fair, settled_places(paper, where, arms), arms)
+    gains = {arm: pooled((fair, arm), (paper, arm), where) for arm in arms}
     parts = [
         f"{arm_name(arm)} {bracketed(gain.comparison.bootstrap)}"
         for arm, gain in gains.items()
@@ -115,8 +116,9 @@ def steps_effect(boards: Boards) -> str:
         return NOT_YET
     sizes = listed([str(size) for size in sorted({size for _, size in where})])
     text = (
-        f"At the sizes where five epochs are fewer than {PROTOCOLS['fair'].min_steps} steps "
-        f"({sizes}), training on to that floor changes accuracy by: {', '.join(parts)} points."
+        f"Where five epochs are fewer than {PROTOCOLS['fair'].min_steps} steps, training on to that "
+        f"floor changes accuracy by: {', '.join(parts)} points "
+        f"(over {counted(len(where), 'cell')}, at {sizes} examples)."
     )
     gaps = {
         name: pooled((board, "pfit-paper"), (board, "raw"), where)

@@ -102,8 +102,15 @@ def _paper_layout(board: Board, name: str, lead: str) -> str:
 
 
 def _tables_paper(boards: Boards) -> str:
-    parts = [paper_layout(boards, name, "paper") for name in PAPER_LAYOUT]
-    return "\n".join(dict.fromkeys(parts))
+    parts = {name: paper_layout(boards, name, "paper") for name in PAPER_LAYOUT}
+    if set(parts.values()) == {NOT_YET}:
+        return NOT_YET
+    return "\n\n".join(
+        f"{name}, {listed([task.name for task in PAPER_LAYOUT[name]])}: not yet run."
+        if part == NOT_YET
+        else part
+        for name, part in parts.items()
+    )
 
 
 def _each(board: Board) -> str:
