@@ -116,8 +116,8 @@ def steps_effect(boards: Boards) -> str:
         return NOT_YET
     sizes = listed([str(size) for size in sorted({size for _, size in where})])
     text = (
-        f"Where five epochs are fewer than {PROTOCOLS['fair'].min_steps} steps, training on to that "
-        f"floor changes accuracy by: {', '.join(parts)} points "
+        f"Where five epochs are fewer than {PROTOCOLS['fair'].min_steps} steps, training on to "
+        f"that floor changes accuracy by: {', '.join(parts)} points "
         f"(over {counted(len(where), 'cell')}, at {sizes} examples)."
     )
     gaps = {
