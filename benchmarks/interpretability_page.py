@@ -123,11 +123,13 @@ def intra_class(cells: Cells, data: str, split: str) -> str:
 def faithfulness(cells: Cells, part: str) -> str:
     kinds = ("top", "other") if part == "all" else ("top", "kin", "other")
     names = {"top": "the top one", "kin": "another of its class", "other": "any other"}
+    whole = part == "all"
     header = ["texts, preset", "seeds", "K / classes", "texts looked at"]
+    header += ["accuracy"] if whole else []
     header += [f"{what}: {names[kind]}" for what in ("flipped", "drop") for kind in kinds]
     rows = []
     for (data, preset), group in grouped(cells).items():
-        count = at(group, "texts" if part == "all" else "texts_several")
+        count = at(group, "texts" if whole else "texts_several")
         some = [cell for cell, n in zip(group, count, strict=True) if n]
         if not some:
             continue
@@ -136,6 +138,7 @@ def faithfulness(cells: Cells, part: str) -> str:
             str(len(some)),
             f"{spread(at(some, 'K'))} / {some[0]['classes']}",
             f"{np.mean(count):.0f}",
+            *([percent(at(some, "accuracy"))] if whole else []),
             *(percent(at(some, part, f"{kind}_{what}")) for what in ("flip", "drop")
               for kind in kinds),
         ])  # fmt: skip

@@ -39,6 +39,7 @@ ARMS: dict[str, tuple[str, dict[str, Any]]] = {  # name: preset, settings on top
     "paper": ("paper", {}),
     "paper, head rate 0.01": ("paper", {"train.head_learning_rate": 0.01}),
     "groups": ("groups", {}),
+    "groups, not following": ("groups", {"head.follow.together": 0.0, "head.follow.own": 0.0}),
 }
 ASKED = 500  # training texts of the yardstick
 
