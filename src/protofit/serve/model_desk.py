@@ -19,10 +19,10 @@ from protofit.serve.atlas import make_atlas
 from protofit.serve.batching import Ask
 from protofit.serve.questions import as_input
 from protofit.serve.scoring import scored, unexplained
+from protofit.storage.manifest import MODEL_MANIFEST
 
 NEAR = 5  # training texts on a card
 TOP = 25  # prototypes in the evidence
-MANIFEST = "protofit.json"  # it holds the checksum of every other file
 R = TypeVar("R")
 
 
@@ -168,7 +168,7 @@ class ModelDesk:
 def stamp(folder: Path) -> bytes | None:
     """The list of a model folder's files with their checksums; None where there is none."""
     try:
-        return (folder / MANIFEST).read_bytes()
+        return (folder / MODEL_MANIFEST).read_bytes()
     except OSError:
         return None
 
