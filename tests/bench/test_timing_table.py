@@ -33,6 +33,17 @@ def test_times_ratios_and_what_was_extrapolated(tmp_path):
     assert "PFit (paper) / Raw 1.00 on SST-2, 1.04 on QNLI, 1.04 on MNLI" in table
 
 
+@pytest.mark.parametrize(("basis", "shown"), [("steps", "1.01"), ("epoch", "1.10")])
+def test_the_ratio_of_measured_steps_is_that_of_steps_side_by_side(tmp_path, basis, shown):
+    rows = [
+        {"arm": arm, "size": 1000, "seconds": seconds, "basis": basis}
+        for arm, seconds in (("raw", 2.0), ("pfit", 2.2))
+    ]
+    paired = {"pfit": {"median": 1.012, "interval95": [1.004, 1.02]}}
+    (tmp_path / "table3.json").write_text(json.dumps({"rows": rows, "step_ratio_to_raw": paired}))
+    assert f"| 1,000 | 2.0 | 2.2 | {shown} |" in timing_table(tmp_path)
+
+
 def test_another_file_is_refused_with_a_sentence(tmp_path):
     (tmp_path / "table3.json").write_text('{"rows": [{"arm": "raw"}]}')
     with pytest.raises(InputError, match="no record of times per epoch"):

@@ -39,11 +39,15 @@ def _table(content: Mapping[str, Any]) -> str:
     times = {(int(row["size"]), str(row["arm"])): row for row in content["rows"]}
     arms = in_order({arm for _, arm in times})
     others = [arm for arm in arms if arm != REFERENCE]
+    paired = content.get("step_ratio_to_raw", {})
     header = ["N", *map(arm_name, arms), *(f"{arm_name(arm)} / Raw" for arm in others)]
     rows = []
     for size in sorted({size for size, _ in times}):
         own = [_seconds(times.get((size, arm))) for arm in arms]
-        ratios = [_ratio(times.get((size, arm)), times.get((size, REFERENCE))) for arm in others]
+        ratios = [
+            _ratio(times.get((size, arm)), times.get((size, REFERENCE)), paired.get(arm))
+            for arm in others
+        ]
         rows.append([f"{size:,}", *own, *ratios])
     facts = ", ".join(
         str(content[name]) if name != "batch_size" else f"batches of {content[name]}"
@@ -73,9 +77,16 @@ def _seconds(row: Mapping[str, Any] | None) -> str:
     return f"{float(row['seconds']):,.1f}{' *e*' if row.get('extrapolated') else ''}"
 
 
-def _ratio(row: Mapping[str, Any] | None, reference: Mapping[str, Any] | None) -> str:
+def _ratio(
+    row: Mapping[str, Any] | None,
+    reference: Mapping[str, Any] | None,
+    paired: Mapping[str, Any] | None,
+) -> str:
+    """Of epochs; where both are multiples of steps, of the steps measured side by side."""
     if row is None or reference is None:
         return MISSING
+    if paired and row.get("basis") == reference.get("basis") == "steps":
+        return f"{float(paired['median']):.2f}"
     return f"{float(row['seconds']) / float(reference['seconds']):.2f}"
 
 
