@@ -90,7 +90,7 @@ def test_why_a_peer_cannot_run(tmp_path: Path) -> None:
     assert "not beside" in (why_not(TRIAL, replace(there, peers_dir=tmp_path), paired=True) or "")
 
 
-@pytest.mark.parametrize("data", ["toys", "scores"])
+@pytest.mark.parametrize("data", ["toys", pytest.param("scores", marks=pytest.mark.slow)])
 def test_the_stock_trainer_runs(places: Places, data: str) -> None:
     bench = Workbench(replace(places, peers_python=sys.executable, peers_dir=PEERS))
     (record,) = PeerEngine().run([replace(TRIAL, data=data, size=220)], bench)

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 import torch
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from helpers.problems import Problem, problems, tensor
@@ -43,6 +43,7 @@ def test_planted_groups_are_found_inside_each_class() -> None:
     assert len(set(groups)) == 4
 
 
+@settings(max_examples=30)
 @given(st.lists(st.integers(0, 3), min_size=1, max_size=60), st.integers(1, 6), st.integers(0, 9))
 def test_groups_lie_in_one_class_are_few_and_never_empty(
     labels: list[int], most: int, seed: int
